@@ -54,7 +54,7 @@ def test_a_limit_says_how_many_more_there_are(knick: Knick) -> None:
     shown = [change["members"] for change in json.loads(found.output)]
     left = total - sum(map(len, shown))
     assert len(shown) == 2
-    assert found.errors == f"{left} more of {total} findings: raise --limit, or filter.\n"
+    assert found.errors == f"{left} more of {total} change points: raise --limit, or filter.\n"
     assert knick("changes", "--limit", str(total)).errors == ""
 
 

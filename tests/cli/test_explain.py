@@ -115,7 +115,7 @@ def test_a_step_that_the_alert_refuses_is_no_finding(knick: Knick, judged: Path)
     with (judged / "knickpoint.toml").open("a") as file:
         file.write("\n[alerts.default]\nminimum_effect = 0.5\n")
     found = sentences(knick("explain", "benchmark=parse_csv").output)
-    assert found[3].startswith("It is no finding, because the alert refused it: ")
+    assert found[3].startswith("It is no change point, because the alert refused it: ")
     assert found[4].startswith("Other settings of the alert would report it: minimum_effect is 0.5,")
 
 
@@ -196,5 +196,5 @@ def test_a_change_and_a_finding_are_explained_by_their_ids(knick: Knick) -> None
 
 @pytest.mark.usefixtures("judged")
 def test_an_id_that_does_not_exist_is_named(knick: Knick) -> None:
-    assert "there is no finding P999. Take it from knick changes" in knick("explain", "P999").errors
+    assert "there is no change point P999. Take it from knick changes" in knick("explain", "P999").errors
     assert "there is no change 999." in knick("explain", "R999").errors

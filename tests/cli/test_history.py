@@ -54,7 +54,7 @@ def test_filters_that_nothing_meets_say_how_many_findings_there_are_without_them
     known = len(change_points(knick))
     for filters in (("--query", "benchmark=nosuch"), ("--match", "nosuch"), ("--since", "2099-01-01")):
         ran = knick("changes", *filters)
-        assert ran.output == f"No finding matches. Without these filters, there are {known}.\n"
+        assert ran.output == f"No change point matches. Without these filters, there are {known}.\n"
         assert change_points(knick, *filters) == []
 
 
@@ -69,7 +69,7 @@ def test_a_day_that_cannot_be_read_is_answered_with_one_that_can(knick: Knick) -
 def test_a_list_of_work_that_is_empty_names_the_history(knick: Knick) -> None:
     ran = knick("changes", "--work")
     assert ran.output.startswith("Nothing to triage. ")
-    assert "findings are history" in ran.output
+    assert "change points are history" in ran.output
     assert change_points(knick, "--work") == []
 
 

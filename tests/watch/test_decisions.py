@@ -556,5 +556,5 @@ def test_ids_are_read_as_people_write_them() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "12a", "-1", "P"])
 def test_what_is_no_id_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is not the id of a finding"):
+    with pytest.raises(InputError, match="is not the id of a change"):
         read_targets([text])

@@ -1,4 +1,4 @@
-"""Read the change, or one of its findings, that a command is about."""
+"""Read the change, or one of its change points, that a command is about."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def read_change(text: str) -> int:
 
 
 def find_change_points(store: Store, text: str) -> list[ChangePoint]:
-    """Return the members of the change ``R12``, the lead first, or the finding ``P34``; none for any other text.
+    """Return the members of the change ``R12``, the lead first, or the change point ``P34``; none for any other text.
 
     Raises:
-        InputError: there is no such change or finding.
+        InputError: there is no such change or change point.
     """
     found = _FINDING.fullmatch(text)
     if found is None:
@@ -42,5 +42,5 @@ def find_change_points(store: Store, text: str) -> list[ChangePoint]:
         return list(store.findings.change(int(found[2])).members)
     points = store.findings.points([int(found[2])])
     if not points:
-        raise InputError(f"there is no finding {text}", remedy="Take it from knick changes, such as P34.")
+        raise InputError(f"there is no change point {text}", remedy="Take it from knick changes, such as P34.")
     return points

@@ -1,4 +1,4 @@
-"""``knick triage``: decide about findings."""
+"""``knick triage``: decide about changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _at_commit(opened: Instance, revision: str) -> list[str]:
     """Return the ids of the changes at the commit ``revision``.
 
     Raises:
-        InputError: no repository has the commit, or there is no finding at it.
+        InputError: no repository has the commit, or there is no change at it.
     """
     from knickpoint.instance.named_commits import known_revision
     from knickpoint.store.findings.selection import Selection
@@ -51,7 +51,7 @@ def _at_commit(opened: Instance, revision: str) -> list[str]:
             found += [f"R{each.id}" for each in store.findings.changes(repository, selection=selection, members=0)]
     if not found:
         raise InputError(
-            "there is no finding at this commit" if known else "no repository has this commit",
+            "there is no change at this commit" if known else "no repository has this commit",
             where=f"commit {revision}",
             remedy="See knick changes --status all.",
         )
@@ -106,7 +106,7 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, un
 
 @click.command("triage")
 @click.argument("ids", nargs=-1, metavar="ID…")
-@click.option("--commit", default="", metavar="HASH", help="Decide about all findings at this commit.")
+@click.option("--commit", default="", metavar="HASH", help="Decide about all changes at this commit.")
 @click.option(
     "--as", "status", type=click.Choice([status.value for status in Status]), default=None, help="The decision."
 )
@@ -114,8 +114,8 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, un
 @click.option("--ticket", default=None, metavar="KEY", help="The ticket to link.")
 @click.option("--create", "tracker", default="", metavar="CHANNEL", help="Make a ticket in this tracker, and link it.")
 @click.option("--assign", "assignee", default=None, metavar="WHO", help="The person to assign.")
-@click.option("--all", "all_members", is_flag=True, help="Include findings with an earlier decision.")
-@click.option("--split", is_flag=True, help="Split these findings off into a new change.")
+@click.option("--all", "all_members", is_flag=True, help="Include change points with an earlier decision.")
+@click.option("--split", is_flag=True, help="Split these change points off into a new change.")
 @click.option("--merge", is_flag=True, help="Merge these changes into one.")
 @click.option("--undo", is_flag=True, help="Undo the last decision about ID, or your last one.")
 @instance_option
@@ -136,10 +136,10 @@ def command(
     instance: str | None,
     output: OutputFormat,
 ) -> None:
-    """Decide about findings.
+    """Decide about changes.
 
-    ID is R12 (or 12) for a whole change, P34 for the finding in one of its traces. A decision about a change
-    applies to its findings without an earlier decision. The triage log names the user of the operating system.
+    ID is R12 (or 12) for a whole change, P34 for the change point in one of its traces. A decision about a change
+    applies to its change points without an earlier decision. The triage log names the user of the operating system.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.watch.triage import decisions as triage

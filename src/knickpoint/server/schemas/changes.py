@@ -57,7 +57,7 @@ class StatementAnswer(Answer):
 
 
 class ChangeAnswer(Answer):
-    """A change: the findings at one commit."""
+    """A change: change points of several traces with a common suspect range."""
 
     id: ChangeId
     repository: str
@@ -101,11 +101,13 @@ class ChangesAnswer(Answer):
     page: int
     pages: int
     all: int = Field(description="Number of changes that match the filter, but those that are gone.")
-    gone: int = Field(description="Number of changes with findings that later data no longer show.")
+    gone: int = Field(description="Number of changes with change points that later data no longer show.")
     total: int = Field(description="Number of changes that match the filter.")
     unprocessed: int = Field(
-        description="Number of changes with unprocessed findings that match the filter, without history."
+        description="Number of changes with unprocessed change points that match the filter, without history."
     )
-    history: int = Field(description="Number of changes in history with unprocessed findings that match the filter.")
-    processed: int = Field(description="Number of changes with processed findings that match the filter.")
+    history: int = Field(
+        description="Number of changes in history with unprocessed change points that match the filter."
+    )
+    processed: int = Field(description="Number of changes with processed change points that match the filter.")
     changes: list[ChangeAnswer]

@@ -39,20 +39,22 @@ class ListFilter(Answer):
     )
     direction: ChangeDirection | None = Field(default=None, description="Only changes of this direction.")
     status: Status | None = Field(default=None, description="Only this status.")
-    certainty: Certainty | None = Field(default=None, description="Only findings of this certainty.")
-    kind: FindingKind | None = Field(default=None, description="Only findings of this kind.")
+    certainty: Certainty | None = Field(default=None, description="Only change points of this certainty.")
+    kind: FindingKind | None = Field(default=None, description="Only change points of this kind.")
     condition: ChangeCondition | None = Field(
         default=None, description="Only changes in this condition, as `recovered`."
     )
-    since: date | None = Field(default=None, description="Only findings at commits of this day or later, in UTC.")
-    until: date | None = Field(default=None, description="Only findings at commits of this day or earlier, in UTC.")
-    alert: Text = Field(default="", description="Only findings of this alert.")
+    since: date | None = Field(default=None, description="Only change points at commits of this day or later, in UTC.")
+    until: date | None = Field(
+        default=None, description="Only change points at commits of this day or earlier, in UTC."
+    )
+    alert: Text = Field(default="", description="Only change points of this alert.")
     alert_kind: AlertKindFilter | None = Field(
         default=None,
-        description="Only findings of alerts of this kind. Default: `work`, and `any` where the filter names an alert.",
+        description="Only change points of alerts of this kind. Default: `work`, and `any` where the filter names an alert.",
     )
-    assignee: Text = Field(default="", description="Only findings assigned to this person.")
-    ticket: Text = Field(default="", description="Only findings that belong to this ticket.")
+    assignee: Text = Field(default="", description="Only change points assigned to this person.")
+    ticket: Text = Field(default="", description="Only change points that belong to this ticket.")
     minimum_hazard: float = Field(default=0.0, ge=0, description="Only hazard levels of at least this magnitude.")
     minimum_effect: float = Field(default=0.0, ge=0, description="Only relative sizes of at least this; 0.02 is 2 %.")
     minimum_sigma: float = Field(

@@ -55,7 +55,7 @@ def read_targets(texts: Sequence[str]) -> Targets:
         found = _TARGET.fullmatch(text.strip())
         if not found:
             raise InputError(
-                f"{text!r} is not the id of a finding", remedy="Write 12 or R12 for a change, P34 for one member."
+                f"{text!r} is not the id of a change", remedy="Write 12 or R12 for a change, P34 for one member."
             )
         (points if found[1] in {"P", "p"} else changes).append(int(found[2]))
     return Targets(tuple(changes), tuple(points))
@@ -78,7 +78,7 @@ def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
         unprocessed = [member.id for member in members if not member.processed]
         ids.update([member.id for member in members] if all_members or not unprocessed else unprocessed)
     if not ids:
-        raise InputError("nothing to decide about", remedy="Name a finding, as in knick triage 12 --as hidden.")
+        raise InputError("nothing to decide about", remedy="Name a change, as in knick triage 12 --as hidden.")
     return sorted(ids)
 
 

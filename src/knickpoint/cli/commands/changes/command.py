@@ -34,23 +34,29 @@ class _Day(click.DateTime):
     show_default=True,
     help="Unprocessed: without a status and without a matching ticket.",
 )
-@click.option("--work", is_flag=True, help="Only findings after the history boundary.")
-@click.option("--history", is_flag=True, help="Only history: findings up to the history boundary.")
+@click.option("--work", is_flag=True, help="Only changes after the history boundary.")
+@click.option("--history", is_flag=True, help="Only history: changes up to the history boundary.")
 @click.option("--repository", default="", metavar="NAME", help="Only this repository.")
-@click.option("--alert", default="", metavar="NAME", help="Only findings of this alert.")
+@click.option("--alert", default="", metavar="NAME", help="Only change points of this alert.")
 @click.option("--query", default="", metavar="QUERY", help="Only traces that match, such as os=linux.")
 @click.option(
-    "--match", default="", metavar="WORDS", help="Only findings with these words in trace, commit, author or subject."
+    "--match",
+    default="",
+    metavar="WORDS",
+    help="Only change points with these words in trace, commit, author or subject.",
 )
 @click.option(
     "--direction",
     "directions",
     type=click.Choice(["regression", "improvement", "mixed", "unknown"]),
     multiple=True,
-    help="Only findings of changes of this direction; may be repeated.",
+    help="Only changes of this direction; may be repeated.",
 )
 @click.option(
-    "--kind", type=click.Choice(["step", "drift", "mode", "noise"]), default=None, help="Only findings of this kind."
+    "--kind",
+    type=click.Choice(["step", "drift", "mode", "noise"]),
+    default=None,
+    help="Only change points of this kind.",
 )
 @click.option(
     "--certainty",
@@ -85,11 +91,11 @@ class _Day(click.DateTime):
     "--alert-kind",
     type=click.Choice(["work", "informational", "canary", "any"]),
     default=None,
-    help="Findings of alerts of this kind. Default: work, and any with --alert.",
+    help="Change points of alerts of this kind. Default: work, and any with --alert.",
 )
-@click.option("--assignee", default="", metavar="WHO", help="Only findings assigned to this person.")
-@click.option("--ticket", default="", metavar="KEY", help="Only findings that belong to this ticket.")
-@click.option("--gone", is_flag=True, help="Include findings that later data no longer show.")
+@click.option("--assignee", default="", metavar="WHO", help="Only change points assigned to this person.")
+@click.option("--ticket", default="", metavar="KEY", help="Only change points that belong to this ticket.")
+@click.option("--gone", is_flag=True, help="Include change points that later data no longer show.")
 @click.option(
     "--sort",
     "order",
@@ -126,10 +132,10 @@ def command(
     instance: str | None,
     output: OutputFormat,
 ) -> None:
-    """List the findings of all repositories, the worst first, history last.
+    """List the changes of all repositories, the worst first, history last.
 
-    Text and CSV have one row a change point, JSON one object a change, as the API has them. `knick triage` takes both ids:
-    R for a whole change, P for the finding in one of its traces.
+    Text has a row for each change, with its change points below it; CSV has a row a change point, and JSON an object a change, as
+    the API has them. `knick triage` takes both ids: R for a whole change, P for the change point in one of its traces.
     """
     from knickpoint.model.alert import AlertKind
     from knickpoint.model.change_point import Condition
@@ -170,4 +176,4 @@ def command(
             show_answers(ChangeAnswer, change_answers(opened.store, found), output, rows_of="members")
     shown = sum(len(change.members) for _, change in found)
     if total > shown:
-        note(f"{total - shown:,} more of {total:,} findings: raise --limit, or filter.", err=True)
+        note(f"{total - shown:,} more of {total:,} change points: raise --limit, or filter.", err=True)

@@ -21,9 +21,9 @@ _DESCENDING: Final = ("change", "hazard", "date", "found", "traces")
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What to list: traces by ``query``, findings by the rest.
+    """What to list: traces by ``query``, change points by the rest.
 
-    ``history`` has False for findings after the history boundary, True for those before it. ``order`` is the value of
+    ``history`` has False for change points after the history boundary, True for those before it. ``order`` is the value of
     ``--sort``, ``limit`` the largest number of changes.
     """
 
@@ -66,9 +66,9 @@ def _selections(opened: Instance, listing: Listing) -> list[tuple[Repository, Se
 
 
 def list_changes(opened: Instance, listing: Listing) -> tuple[list[tuple[Repository, Change]], int]:
-    """Return at most ``limit`` changes in one order over all repositories, and the number of all findings.
+    """Return at most ``limit`` changes in one order over all repositories, and the number of all change points.
 
-    Findings to triage come first, those of all repositories, then history.
+    Changes to triage come first, those of all repositories, then history.
     """
     from knickpoint.store.findings.change_list import Sort
     from knickpoint.watch.changes.merged_list import merge_changes
@@ -93,7 +93,7 @@ def list_changes(opened: Instance, listing: Listing) -> tuple[list[tuple[Reposit
 
 
 def empty_message(opened: Instance, listing: Listing) -> str:
-    """Return the message for an empty list, with the number of findings that its filters or the history leave out."""
+    """Return the message for an empty list, with the number of change points that its filters or the history leave out."""
     from knickpoint.store.findings.selection import Selection
 
     plain = Selection(conditions=listing.selection.conditions, alert_kinds=listing.selection.alert_kinds)
@@ -101,7 +101,7 @@ def empty_message(opened: Instance, listing: Listing) -> str:
         everything = replace(listing, selection=plain, query="", repository="")
         _, others = list_changes(opened, replace(everything, limit=1))
         if others:
-            return f"No finding matches. Without these filters, there {_are(others)}."
+            return f"No change point matches. Without these filters, there {_are(others)}."
     left_out = 0
     if True not in listing.history:
         for repository, selection in _selections(opened, listing):
@@ -109,7 +109,7 @@ def empty_message(opened: Instance, listing: Listing) -> str:
             left_out += opened.store.findings.count_findings(repository, selection=chosen)
     if not left_out:
         return "Nothing to triage. New results are judged by `knick run`."
-    are = "1 finding is" if left_out == 1 else f"{left_out:,} findings are"
+    are = "1 change point is" if left_out == 1 else f"{left_out:,} change points are"
     return f"Nothing to triage. {are} history: `knick changes --history`; `knick history take` makes work of it."
 
 

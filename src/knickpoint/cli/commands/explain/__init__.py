@@ -1,4 +1,4 @@
-"""``knick explain``: why there is, or is not, a finding in a trace."""
+"""``knick explain``: why there is, or is not, a change point in a trace."""
 
 from knickpoint.cli.commands.explain.command import command
 

@@ -1,4 +1,4 @@
-"""``knick explain``: explain why there is, or is not, a finding in a trace."""
+"""``knick explain``: explain why there is, or is not, a change point in a trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from knickpoint.cli.verbosity import Verbosity, note, verbosity
 __all__ = ["command"]
 
 _MOST_NAMED: Final = 8
-"""Findings of a change that are named."""
+"""Change points of a change that are named."""
 
 
 @click.command("explain")
@@ -40,12 +40,12 @@ _MOST_NAMED: Final = 8
 )
 @instance_option
 def command(what: str, at: str | None, output: str, instance: str | None) -> None:
-    """Explain in five sentences why there is, or is not, a finding in a trace.
+    """Explain in five sentences why there is, or is not, a change point in a trace.
 
-    They say what changed, how it compares with the noise, what was compared, why it is a finding or none, and what would change
-    that. With --verbose or --format json you get every candidate, every check and every filter. Without --at the sentences are
-    about the newest change, and about the most likely place where there is none. TRACE is a trace key, or a query that matches
-    one trace, such as benchmark=parse. P34 is a finding, and R12 a change, of which the first trace is explained.
+    They say what changed, how it compares with the noise, what was compared, why it is a change point or none, and what would
+    change that. Above them stands the headline of the change that it belongs to. With --verbose or --format json you get every
+    candidate, every check and every filter. Without --at the sentences are about the newest change, and about the most likely
+    place where there is none. TRACE is a trace key, or a query that matches one trace, such as benchmark=parse. P34 is a change point, and R12 a change, of which the first trace is explained.
     """
     from knickpoint.instance.named_commits import known_revision
     from knickpoint.watch.explanation import explain_trace, find_trace_in

@@ -26,7 +26,7 @@ def _step(step: ExplainedStep) -> str:
     reason = step.point.certainty_reason if step.point and held else step.sighting.settlement.reason
     certainty = sure.value + (f", {reason}" if reason else "")
     known = (
-        f"finding P{step.point.id}, {step.point.effective_status.value}, {certainty}"
+        f"change point P{step.point.id}, {step.point.effective_status.value}, {certainty}"
         if step.point
         else "not known yet: knick run"
     )
@@ -65,7 +65,7 @@ def cluster_lines(explained: AlertExplanation) -> Iterator[str]:
     yield f"  clusters that step with this trace or near it: {len(explained.candidates)}"
     for each in explained.candidates:
         yield f"    at {_commit(each.commit)}: {each.note}"
-        yield f"      {f'finding P{each.point.id}' if each.point else each.candidate.reason or 'no finding'}"
+        yield f"      {f'change point P{each.point.id}' if each.point else each.candidate.reason or 'no change point'}"
         yield from (f"      {line}" for line in check_lines(each.candidate.checks))
     if explained.omitted:
         yield f"  {explained.omitted} clusters elsewhere are left out"

@@ -1,4 +1,4 @@
-"""Explain in five sentences why there is, or is not, a finding: what changed, its noise, what was compared, why, what if."""
+"""Explain in five sentences why there is, or is not, a change point: what changed, its noise, what was compared, why, what if."""
 
 from __future__ import annotations
 
@@ -213,13 +213,13 @@ def _of_slope(explained: AlertExplanation, numbers: StepNumbers, unit: str) -> s
 
 
 def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
-    """Return why the step is a finding, or none."""
+    """Return why the step is a change point, or none."""
     if step.point is None and step.reason:
-        return f"It is no finding, because the alert refused it: {step.reason}."
+        return f"It is no change point, because the alert refused it: {step.reason}."
     decisive = next((check for check in _checks_at(explained, step) if check.bound is not None and check.passed), None)
     because = f", because {_check(decisive)}" if decisive else ""
     if step.point is None:
-        return f"The method accepted it{because}; it becomes a finding with the next knick run."
+        return f"The method accepted it{because}; it becomes a change point with the next knick run."
     return f"It is the change point P{step.point.id} of R{step.point.change_id} ({step.point.effective_status.value}){because}."
 
 
