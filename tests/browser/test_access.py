@@ -222,7 +222,7 @@ def test_an_editor_of_another_repository_is_told_why_a_key_does_nothing(
     expect(page.get_by_role("button", name="Acknowledge")).to_have_count(0)
     expect(page.locator("tbody").get_by_role("checkbox")).to_have_count(0)
     page.keyboard.press("a")
-    expect(page.get_by_text("You may read the findings of ada/engine, but not decide about them.")).to_be_visible()
+    expect(page.get_by_text("You may read the changes of ada/engine, but not decide about them.")).to_be_visible()
 
 
 @pytest.mark.parametrize("path", ["/tokens", "/audit"])
@@ -272,7 +272,7 @@ def test_a_sign_in_that_ends_in_the_middle_of_a_decision_loses_no_word(
     sign_in("edith", "Edith Clarke")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_text("Wrote a note on 2 findings.")).to_be_visible()
+    expect(page.get_by_text("Wrote a note on 2 change points.")).to_be_visible()
     page.evaluate("() => window.dispatchEvent(new Event('focus'))")
     expect(page.get_by_text("The sign-in of Edith Clarke has ended.")).to_have_count(0)
     entry = team[0].store.audit.entries(kind=AuditKind.DECIDED)[0]

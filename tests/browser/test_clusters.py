@@ -46,7 +46,7 @@ def test_traces_are_clustered_by_form_and_lead_to_their_plot(page: Page, shared_
 def test_the_step_of_a_cluster_leads_to_its_findings_in_triage(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/clusters?query=-idlest&k=3")
     slower = page.get_by_role("table", name="Clusters").get_by_role("row").filter(has_text=commit_hash(SLOWER)[:7])
-    slower.get_by_role("link", name="Findings in triage").click()
+    slower.get_by_role("link", name="Changes in triage").click()
     page.wait_for_url(re.compile(rf"/triage\?.*q={commit_hash(SLOWER)[:7]}"))
     expect(page.locator("tr.change-row")).to_have_count(1)
 
@@ -59,10 +59,10 @@ def test_a_cluster_is_decided_where_it_is_shown(page: Page, address: str) -> Non
     page.get_by_role("button", name="Cluster", exact=True).press("Enter")
     rows = page.get_by_role("table", name="Clusters").get_by_role("row")
     slower = rows.filter(has_text=commit_hash(SLOWER)[:7])
-    expect(slower).to_contain_text("2 findings")
+    expect(slower).to_contain_text("2 change points")
     slower.get_by_role("button", name="Acknowledge").click()
     expect(slower.locator(".status.acknowledged")).to_be_visible()
-    expect(page.get_by_text("Acknowledged 2 findings")).to_be_visible()
+    expect(page.get_by_text("Acknowledged 2 change points")).to_be_visible()
     slower.get_by_role("button", name="Put back").click()
     expect(slower.get_by_role("button", name="Hide")).to_be_visible()
 

@@ -154,7 +154,7 @@ def test_hundreds_of_traces_are_loaded_walked_and_decided_about_by_keyboard_alon
     for _ in range(4):
         page.keyboard.press("j")
     page.keyboard.press("X")
-    expect(page.get_by_role("region", name="Selection")).to_contain_text("5 findings selected")
+    expect(page.get_by_role("region", name="Selection")).to_contain_text("5 change points selected")
     assert current(page).evaluate(VISIBLE)
     page.keyboard.press("a")
     expect_traces(page, 396)

@@ -127,7 +127,7 @@ def test_decisions_in_quick_succession_end_as_the_last_one_left_the_list(visit: 
     wait_for_answers(page)
     for route, response in answers:
         route.fulfill(response=response)
-    expect(page.get_by_text("Hid 1 finding")).to_be_visible()
+    expect(page.get_by_text("Hid 1 change point")).to_be_visible()
     wait_for_answers(page)
     expect(page.locator("tr.change-row")).to_have_count(1)
 
@@ -171,7 +171,7 @@ def test_a_view_without_its_server_says_so_and_recovers_by_itself(
     navigate(page, path)
     expect(page.get_by_role("alert").get_by_text("The server does not answer.")).to_be_visible()
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
-    for never in ("No changes found", "No finding matches", "No trace matches", "No results yet", "All done"):
+    for never in ("No changes found", "No change matches", "No trace matches", "No results yet", "All done"):
         expect(page.get_by_text(never)).to_have_count(0)
     expect(page.locator("main .waiting")).to_have_count(0)
     server.start()
@@ -215,7 +215,7 @@ def test_a_decision_while_another_list_is_read_reaches_only_the_rows_that_were_s
     navigate(page, "/triage")
     held.wait()
     page.keyboard.press("a")
-    expect(page.get_by_text("Acknowledged 1 finding.")).to_be_visible()
+    expect(page.get_by_text("Acknowledged 1 change point.")).to_be_visible()
     held.release()
     expect(page.locator("tr.change-row")).to_have_count(2)
 
@@ -230,7 +230,7 @@ def test_a_tab_that_was_read_before_a_decision_was_recorded_is_read_again(visit:
     processed.wait()
     before = processed.routes[0].fetch()
     decision.release()
-    expect(page.get_by_text("Acknowledged 2 findings.")).to_be_visible()
+    expect(page.get_by_text("Acknowledged 2 change points.")).to_be_visible()
     with contextlib.suppress(Error):  # where the page has given that request up
         processed.routes.pop(0).fulfill(response=before)
     processed.release()

@@ -132,7 +132,7 @@ def test_the_trace_page_hatches_no_range_once_a_bisection_found_the_commit(
     expect(commit.get_by_role("heading", name="A bisection found the commit")).to_be_visible()
     expect(page.locator(".legend")).not_to_contain_text("suspect range")
     expect(page.get_by_text("one of 5 commits")).to_have_count(0)
-    found = commit.get_by_role("link", name="All findings at this commit").get_attribute("href")
+    found = commit.get_by_role("link", name="All changes at this commit").get_attribute("href")
     opened(page, f"{address}{found}")
     culprit = said.statements[world.change(bisected).id].likely
     assert culprit is not None

@@ -135,7 +135,7 @@ def test_one_trace_is_acknowledged_and_the_other_hidden(visit: Visit) -> None:
 @pytest.mark.core
 def test_many_are_hidden_at_once_and_brought_back_by_undo(visit: Visit) -> None:
     page = visit("/triage")
-    page.get_by_label("Select all findings on this page").click()
+    page.get_by_label("Select all change points on this page").click()
     page.get_by_role("region", name="Selection").get_by_role("button", name="Hide").click()
     expect(page.get_by_role("heading", name="All done")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
@@ -206,7 +206,7 @@ def test_small_changes_are_left_out_when_asked(browse: Visit) -> None:
     page = browse("/triage")
     page.get_by_label("Minimum change").select_option("From 100 %")
     page.wait_for_url("**/triage?least=100")
-    expect(page.get_by_role("heading", name="No finding matches the filter")).to_be_visible()
+    expect(page.get_by_role("heading", name="No change matches the filter")).to_be_visible()
     page.get_by_role("button", name="Clear the filter").click()
     expect(groups(page)).to_have_count(2)
 
@@ -298,7 +298,7 @@ def test_a_finding_is_assigned_and_found_by_its_assignee(visit: Visit) -> None:
     expect(name).not_to_have_value("")
     name.fill("grace")
     page.get_by_role("button", name="Assign", exact=True).click()
-    expect(page.get_by_text("grace takes care of 2 findings")).to_be_visible()
+    expect(page.get_by_text("grace takes care of 2 change points")).to_be_visible()
     expect(groups(page).first).to_contain_text("grace")
     page.locator("#filter").fill("assignee:grace")
     expect(groups(page)).to_have_count(1)
@@ -320,7 +320,7 @@ def test_a_note_is_saved_by_the_keyboard(visit: Visit) -> None:
     page.keyboard.type("expected: it verifies checksums")
     keys(page, "Control+Enter")
     expect(page.get_by_role("dialog")).to_be_hidden()
-    expect(page.get_by_role("status")).to_contain_text("Wrote a note on 2 findings")
+    expect(page.get_by_role("status")).to_contain_text("Wrote a note on 2 change points")
 
 
 @pytest.mark.parametrize("width", [1440, 1024, 390])
@@ -349,7 +349,7 @@ def test_a_trace_is_set_apart_from_its_commit_and_back(visit: Visit) -> None:
 
 def test_two_selected_commits_are_merged_into_one_finding(visit: Visit) -> None:
     page = visit("/triage")
-    page.get_by_label("Select all findings on this page").click()
+    page.get_by_label("Select all change points on this page").click()
     page.get_by_role("region", name="Selection").get_by_role("button", name="Merge").click()
     expect(groups(page)).to_have_count(1)
     expect(groups(page).first.locator(".c-traces")).to_contain_text("3")
@@ -475,7 +475,7 @@ def test_an_alert_leads_to_all_its_changes_with_what_people_decided(visit: Visit
     page.get_by_label("Status").select_option("ticket")
     expect(groups(page).first).to_contain_text("Check every bracket")
     groups(page).first.get_by_role("button", name="Put back").click()
-    expect(page.get_by_text("No finding matches the filter")).to_be_visible()
+    expect(page.get_by_text("No change matches the filter")).to_be_visible()
     page.get_by_role("button", name="Clear the filter").click()
     expect(groups(page)).to_have_count(2)
     expect(page.get_by_role("heading", name="Changes of default")).to_be_visible()

@@ -105,7 +105,7 @@ export class DecisionDialog extends PageElement {
             ? ["Make a ticket for", "Make"]
             : ["Link a ticket to", "Link"];
     return html`<form method="dialog" @submit=${(event: SubmitEvent) => this.onSubmit(event)} @keydown=${submitByKey}>
-      <h2 id="decision-title">${title} ${countText(findings, "finding")}</h2>
+      <h2 id="decision-title">${title} ${countText(findings, "change point")}</h2>
       ${held.map(heldLine)}
       ${ticket ? html`${this.renderTrackers(trackers)}${this.create === "" ? this.renderKey() : nothing}` : nothing}
       ${kind === "assignee" ? renderAssignee(assignee) : nothing}

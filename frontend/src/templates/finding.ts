@@ -139,7 +139,7 @@ export function joinedTag(finding: Pick<Finding, "found">, first: string | null)
   if (!finding.found || !first || Date.parse(finding.found) <= Date.parse(first)) return nothing;
   return html`<span
     class="tag"
-    title="Found on ${timestampText(finding.found)}, after the first findings of this commit."
+    title="Found on ${timestampText(finding.found)}, after the first change points of this commit."
     >joined later</span
   >`;
 }

@@ -81,7 +81,7 @@ async function sendDecision(
     return toApiError(thrown);
   }
   const action = patch.status ? statusDone[patch.status] : assignmentDone(patch.assignee);
-  offerUndo(answer, `${action} ${countText(answer.changed, "finding")}`, order);
+  offerUndo(answer, `${action} ${countText(answer.changed, "change point")}`, order);
   announce({ answer, filter, order, written: { findings, patch } });
   return undefined;
 }

@@ -169,7 +169,7 @@ function renderRecord({ counts, runs, largest }: AlertRecord) {
   );
   return html`<h3 class="inner">What it found</h3>
     <p>${decided.length > 0 ? `${decided.join("; ")}.` : "No finding yet."}</p>
-    ${largest.length > 0 ? changeTable(largest, { label: "Largest unprocessed findings" }) : nothing}
+    ${largest.length > 0 ? changeTable(largest, { label: "Largest unprocessed changes" }) : nothing}
     <h3 class="inner">When it ran</h3>
     ${
       runs.length === 0

@@ -66,7 +66,7 @@ export class BenchmarkView extends PageElement {
           <a class="button small" href=${routeUrl({ ...exploreRoute, repository, query: this.query })}
             >Plot its traces</a
           >
-          <a class="button small" href=${routeUrl({ ...triageRoute, repository, filter: name })}>Its findings</a>
+          <a class="button small" href=${routeUrl({ ...triageRoute, repository, filter: name })}>Its changes</a>
         </p>
       </div>
       ${error ? errorNotice(error, () => this.data.reload()) : nothing}

@@ -60,7 +60,7 @@ export class ClusterDecision extends PageElement {
         ${label}
       </button>`;
     return html`<div>
-      ${change.id}: ${countText(change.traces, "finding")}
+      ${change.id}: ${countText(change.traces, "change point")}
       ${counts.filter(([, count]) => count > 0).map(([status]) => statusLabel(status))}
       ${
         this.mayDecide

@@ -212,7 +212,7 @@ export class ClustersView extends PageElement {
             ? html`${commitHash(commit, repository)} <bdi>${commit.subject}</bdi>
                 <div class="second">
                   ${date(commit.time)}
-                  <a href=${routeUrl({ ...triageRoute, repository, filter: commit.short })}>Findings in triage</a>
+                  <a href=${routeUrl({ ...triageRoute, repository, filter: commit.short })}>Changes in triage</a>
                 </div>`
             : "no step"
         }

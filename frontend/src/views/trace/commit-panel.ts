@@ -90,7 +90,7 @@ function renderOthers(finding: Finding, statement: Statement | undefined, { trac
   const list = { ...triageRoute, tab: tabOf(finding), repository: trace.repository, filter };
   const { previous_hash: base, line } = finding.suspect_range;
   const both = { ...compareRoute, repository: trace.repository, base, head: hash, line };
-  return html`<a href=${routeUrl(list)}>All findings at this commit</a>
+  return html`<a href=${routeUrl(list)}>All changes at this commit</a>
     ${base ? html` · <a href=${routeUrl(both)}>All traces before and after</a>` : nothing}`;
 }
 

@@ -28,7 +28,7 @@ export function renderEmptyState(context: TriageContext, data: ChangeList) {
 function renderFiltered(context: TriageContext, alert = "") {
   const filter = alert && alertChangesRoute(alert).filter;
   return html`<div class="notice">
-    <h2>No finding matches the filter</h2>
+    <h2>No change matches the filter</h2>
     <p>Use fewer words, or clear the filter.</p>
     <button class="button" @click=${() => context.updateRoute({ ...UNFILTERED, filter })}>Clear the filter</button>
   </div>`;
@@ -61,14 +61,14 @@ function emptyTab(title: string, text: string): TemplateResult {
   return html`<div class="notice">
     <h2>${title}</h2>
     <p>${text}</p>
-    <a class="button" href=${routeUrl(triageRoute)}>Go to the unprocessed findings</a>
+    <a class="button" href=${routeUrl(triageRoute)}>Go to the unprocessed changes</a>
   </div>`;
 }
 
 const EMPTY_TABS: Record<Exclude<Tab, "unprocessed">, TemplateResult> = {
   gone: emptyTab(
     "Nothing is gone",
-    "This tab keeps the findings that later data no longer show, with the decisions about them.",
+    "This tab keeps the change points that later data no longer show, with the decisions about them.",
   ),
   all: emptyTab("Nothing was found", "This tab lists what alerts found, whether processed or not."),
   processed: emptyTab(
@@ -98,8 +98,8 @@ function renderAllDone(data: ChangeList, lastRun: string) {
   const processed = routeUrl({ ...triageRoute, tab: "processed" });
   return html`<div class="notice">
     <h2>All done</h2>
-    <p>Every finding has been processed. New ones appear here after the next run. ${lastRun}</p>
-    <a class="button" href=${processed}>See the ${countText(data.processed, "processed finding")}</a>
+    <p>Every change has been processed. New ones appear here after the next run. ${lastRun}</p>
+    <a class="button" href=${processed}>See the ${countText(data.processed, "processed change")}</a>
   </div>`;
 }
 

@@ -10,7 +10,7 @@ export function renderSelectionBar(context: TriageContext) {
   const changes = context.data?.changes ?? [];
   const { whole, partial } = selectedChanges(changes, selection);
   return html`<div class="selection" role="region" aria-label="Selection">
-    <strong aria-live="polite">${countText(countSelected(changes, selection), "finding")} selected</strong>
+    <strong aria-live="polite">${countText(countSelected(changes, selection), "change point")} selected</strong>
     ${
       context.route.tab === "processed"
         ? renderButton("Put back", "r", () => void context.decide(selection, "new"), "primary")

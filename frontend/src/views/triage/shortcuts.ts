@@ -61,8 +61,8 @@ export function triageShortcuts(page: KeyboardActions): ShortcutGroup[] {
         { keys: ["/"], description: "filter", run: () => page.querySelector<HTMLInputElement>("#filter")?.focus() },
         { keys: ["p"], description: "switch between unprocessed and processed", run: () => page.showTab(otherTab) },
         { keys: ["H"], description: "history: what the first run found", run: () => page.showTab("history") },
-        { keys: ["A"], description: "all findings, processed or not", run: () => page.showTab("all") },
-        { keys: ["G"], description: "findings that are gone", run: () => page.showTab("gone") },
+        { keys: ["A"], description: "all changes, processed or not", run: () => page.showTab("all") },
+        { keys: ["G"], description: "change points that are gone", run: () => page.showTab("gone") },
       ],
     },
   ];

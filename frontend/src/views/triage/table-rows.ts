@@ -104,7 +104,7 @@ function renderChange(context: TriageContext, row: ChangeRow, { index, current }
       <td colspan="9">${loadingNotice(`Loading the traces of ${commit.short}`)}</td>
     </tr>`;
   }
-  const findings = countText(change.traces, "finding");
+  const findings = countText(change.traces, "change point");
   return html`<tr
       class="change-row"
       id="row-${row.id}"
@@ -256,7 +256,9 @@ function renderFindingFacts(context: TriageContext, { finding, change }: Finding
   const { assignee, commit, condition, status, note } = finding;
   const ticket = ticketOf(finding);
   return html`${comparison(finding)} ${hazard(finding.hazard)}
-    <a href=${routeUrl(findingRoute(finding, { why: true }))} title="Why this is a finding, and what was rejected (w)"
+    <a
+      href=${routeUrl(findingRoute(finding, { why: true }))}
+      title="Why this is a change point, and what was rejected (w)"
       >why</a
     >
     ${commit.hash === change.commit.hash ? nothing : html`<span class="at">at ${commitHash(commit, change.repository)}</span>`}
@@ -338,7 +340,9 @@ function renderMoreButton({ traces, members }: Change, load: () => void) {
   const left = traces - members.length;
   const label = left > FINDINGS_PER_REQUEST ? `${FINDINGS_PER_REQUEST} more` : `the other ${grouped(left)}`;
   return html`<button class="link" title="On one of its traces: →" @click=${load}>Show ${label}</button>
-    <span class="faint">${grouped(members.length)} of ${countText(traces, "finding")} of this commit are shown.</span>`;
+    <span class="faint"
+      >${grouped(members.length)} of ${countText(traces, "change point")} of this commit are shown.</span
+    >`;
 }
 
 /** Run an action for a click on the row itself: not on what is in it, and not at the end of selecting text. */

@@ -129,7 +129,7 @@ function renderSelectAll(context: TriageContext, rows: readonly Row[]) {
   const all = decidable.length > 0 && decidable.every((row) => checkState(row, context.selection) === "all");
   return html`<input
     type="checkbox"
-    aria-label="Select all findings on this page"
+    aria-label="Select all change points on this page"
     .checked=${all}
     .indeterminate=${context.selection.size > 0 && !all}
     @click=${() => context.toggleRows(decidable)}

@@ -193,7 +193,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     const { currentRow, selection } = this;
     const repository = currentRow?.change.repository ?? "";
     if (currentRow && selection.size === 0 && !this.mayDecide(repository)) {
-      showToast({ text: `You may read the findings of ${repository}, but not decide about them.` });
+      showToast({ text: `You may read the changes of ${repository}, but not decide about them.` });
       return NOTHING;
     }
     return decisionTargets(this.rows, this.route.at, selection);
