@@ -66,12 +66,16 @@ def test_the_alerts_of_the_guide_run(block: str, tmp_path: Path) -> None:
         assert {run.alert for run in run_alerts(instance.store, alerts).alerts} <= {alert.name for alert in alerts}
 
 
-@pytest.mark.parametrize("block", _examples("python"))
-def test_what_an_example_imports_is_there(block: str) -> None:
-    for node in ast.walk(ast.parse(block)):
-        if isinstance(node, ast.ImportFrom):
-            module = import_module(node.module or "")
-            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+def test_what_an_example_imports_is_there() -> None:
+    imported = [
+        (page.name, node.module or "", alias.name)
+        for page in _PAGES
+        for block in _blocks(page, "python")
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert [(page, module, name) for page, module, name in imported if not hasattr(import_module(module), name)] == []
 
 
 def _commands(page: Path) -> Iterator[list[str]]:
@@ -105,9 +109,9 @@ def _strange(words: list[str]) -> list[str]:
     return [word for word in rest if word.startswith("--") and word.split("=")[0] not in known]
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
-def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
-    assert [(words, strange) for words in _commands(page) if (strange := _strange(words))] == []
+def test_the_commands_of_a_page_exist_with_their_options() -> None:
+    commands = [(page.name, words) for page in _PAGES for words in _commands(page)]
+    assert [(page, words, strange) for page, words in commands if (strange := _strange(words))] == []
 
 
 @pytest.mark.long

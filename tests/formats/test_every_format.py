@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,15 +51,23 @@ def cuts(size: int) -> list[int]:
     return sorted({*range(1, size, step), *range(max(1, size - 20), size)})
 
 
-@each_file
-def test_sniffing_finds_the_one_format(path: Path) -> None:
-    assert [found.name for found in sniff(path.read_bytes())] == [format_of(path)]
+@pytest.fixture(scope="module")
+def reports() -> Mapping[Path, Report]:
+    """Return each file as it is read."""
+    return {path: read(path) for path in FILES}
 
 
-@each_file
-def test_a_file_reads_the_same_when_its_format_is_named(path: Path) -> None:
-    named, _ = read_report(path.read_bytes(), name=path.name, format=format_of(path), companions=COMPANIONS)
-    assert values(named) == values(read(path))
+def test_sniffing_finds_the_one_format() -> None:
+    found = {path.name: [each.name for each in sniff(path.read_bytes())] for path in FILES}
+    assert found == {path.name: [format_of(path)] for path in FILES}
+
+
+def test_a_file_reads_the_same_when_its_format_is_named(reports: Mapping[Path, Report]) -> None:
+    named = {
+        path: read_report(path.read_bytes(), name=path.name, format=format_of(path), companions=COMPANIONS)[0]
+        for path in FILES
+    }
+    assert [path.name for path in FILES if values(named[path]) != values(reports[path])] == []
 
 
 @pytest.mark.parametrize(
@@ -71,21 +80,24 @@ def test_a_text_with_the_line_ends_of_windows_reads_the_same(path: Path) -> None
     assert values(report) == values(read(path))
 
 
-@each_file
-def test_a_file_gives_results_with_canonical_keys_that_differ(path: Path) -> None:
-    report = read(path)
-    assert any(len(run.results) for run in report.runs)
-    for run in report.runs:
-        assert len(set(zip(run.results.keys, run.results.unit_codes.tolist(), strict=True))) == len(run.results)
-        for key in run.results.keys:
-            decode_key(key)
+def test_a_file_gives_results_with_canonical_keys_that_differ(reports: Mapping[Path, Report]) -> None:
+    assert [path.name for path, report in reports.items() if not any(len(run.results) for run in report.runs)] == []
+    runs = [(path.name, run.results) for path, report in reports.items() for run in report.runs]
+    assert [
+        name for name, each in runs if len(set(zip(each.keys, each.unit_codes.tolist(), strict=True))) != len(each)
+    ] == []
+    assert [(name, key) for name, each in runs for key in each.keys if encode_key(decode_key(key)) != key] == []
 
 
-@each_file
-def test_measured_results_have_samples_and_others_have_none(path: Path) -> None:
-    for run in read(path).runs:
-        for result in run.results:
-            assert bool(result.samples) == (result.outcome is Outcome.MEASURED)
+def test_measured_results_have_samples_and_others_have_none(reports: Mapping[Path, Report]) -> None:
+    wrong = [
+        (path.name, result.params)
+        for path, report in reports.items()
+        for run in report.runs
+        for result in run.results
+        if bool(result.samples) != (result.outcome is Outcome.MEASURED)
+    ]
+    assert wrong == []
 
 
 @each_file
