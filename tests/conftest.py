@@ -23,6 +23,8 @@ from tests.repositories import GitRepository
 from knickpoint.store import database_engine, schema
 from knickpoint.store.database import Database
 
+pytest_plugins = ["tests.processor_time"]
+
 settings.register_profile("calm", deadline=None, derandomize=True)
 settings.load_profile("calm")
 
