@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import importlib
 import socket
-import subprocess
-import sys
 import threading
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,19 +47,29 @@ def test_the_address_is_that_of_the_change_or_trace(knick: Knick, served: str) -
     assert "?" not in knick("open", "--print", "benchmark=parse_csv").output
 
 
-def test_a_browser_gets_the_address(served: str, judged: Path, tmp_path: Path) -> None:
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {tmp_path}/shown\n')
-    browser.chmod(0o755)
-    command = [sys.executable, "-m", "knickpoint.cli", "open"]
-    for variables, output in (
-        ({"BROWSER": str(browser)}, ""),
-        ({"BROWSER": str(tmp_path / "none"), "PATH": ""}, f"{served}/triage\n"),
-    ):
-        kept = {name: text for name, text in os.environ.items() if name not in {"DISPLAY", "KNICKPOINT_INSTANCE"}}
-        done = subprocess.run(command, cwd=judged, env=kept | variables, capture_output=True, text=True, check=True)
-        assert done.stdout == output
-    assert (tmp_path / "shown").read_text() == f"{served}/triage"
+@pytest.fixture
+def _browsers_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let Python look for browsers anew."""
+    monkeypatch.delenv("DISPLAY", raising=False)
+    importlib.reload(webbrowser)
+    yield
+    importlib.reload(webbrowser)
+
+
+@pytest.mark.usefixtures("_browsers_of_the_environment")
+@pytest.mark.parametrize("there", [True, False], ids=["there", "missing"])
+def test_a_browser_gets_the_address(
+    knick: Knick, served: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, there: bool
+) -> None:
+    browser, shown = tmp_path / "browser", tmp_path / "shown"
+    if there:
+        browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {shown}\n')
+        browser.chmod(0o755)
+    else:
+        monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("BROWSER", str(browser))
+    assert knick("open").output == ("" if there else f"{served}/triage\n")
+    assert not there or shown.read_text() == f"{served}/triage"
 
 
 def test_without_a_server_it_says_what_to_start(knick: Knick, judged: Path) -> None:

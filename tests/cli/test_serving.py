@@ -18,6 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.cli.conftest import Knick
+from tests.examples import in_the_long_run
 
 from knickpoint.instance import CONFIG_FILE, create_instance
 
@@ -135,7 +136,7 @@ from knickpoint.cli import main
 from knickpoint.server.routes import state
 
 def busy(*_):
-    subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    subprocess.Popen(["sleep", "600"])
     print("a child runs", flush=True)
     while True:
         WORK
@@ -146,7 +147,7 @@ main()
 """``knick`` whose answer about its health never comes."""
 
 
-@pytest.mark.parametrize("work", ["pass", "ctypes.CDLL(None).sleep(600)"], ids=["python", "c"])
+@pytest.mark.parametrize("work", ["ctypes.CDLL(None).sleep(600)", *in_the_long_run("pass")])
 def test_a_thread_that_stays_busy_ends_with_its_children_after_the_drain_time_and_the_code_is_2(
     tmp_path: Path, work: str
 ) -> None:
