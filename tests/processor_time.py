@@ -93,7 +93,7 @@ class _Clock:
             return (yield)
         finally:
             self.in_wide = False
-            self.wide[f"{request.node.nodeid}: fixture {fixturedef.argname}"] = _now() - before
+            self.wide[f"{request.node.nodeid or 'session'}: fixture {fixturedef.argname}"] = _now() - before
 
 
 class _Judge:

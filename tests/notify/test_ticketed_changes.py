@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.examples import in_the_long_run
 from tests.notify.ticketed import Ticketed, ticketed
 from tests.notify.tracker_world import KINDS
 from tests.watch.conftest import levels
@@ -26,7 +27,7 @@ def commit(slot: int) -> str:
     return f"{slot:040d}"
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[KINDS[0], *in_the_long_run(*KINDS[1:])])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -38,7 +39,8 @@ def tracked(kind: str, tmp_path: Path) -> Iterator[Ticketed]:
         yield made
 
 
-@pytest.mark.parametrize("direction", ["both", "worse", "up"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("direction", ["both", *in_the_long_run("worse", "up")])
 def test_a_change_that_is_fixed_closes_its_ticket_with_the_fixing_revision(
     tmp_path: Path, kind: str, direction: str
 ) -> None:
