@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,23 @@ _LISTS = {
 """Command → the address that answers with the same list, and where in the answer it is."""
 
 
+@pytest.fixture(scope="module")
+def busy_instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the place of the instance that :func:`busy` makes, once."""
+    return tmp_path_factory.mktemp("busy") / "instance"
+
+
 @pytest.fixture
-def busy(judged: Path, knick: Knick) -> Path:
-    """Give an instance that has something for each list."""
+def busy(judged: Path, busy_instance: Path, knick: Knick, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to an instance that has something for each list; no test changes it."""
+    if not busy_instance.exists():
+        _make_busy(judged, knick)
+        shutil.copytree(judged, busy_instance)
+    monkeypatch.chdir(busy_instance)
+    return busy_instance
+
+
+def _make_busy(place: Path, knick: Knick) -> None:
     for name in ("ci", "old"):
         assert knick("tokens", "create", name, "--scope", "upload", "--expires", "90d").code == 0
     assert knick("tokens", "revoke", "old").code == 0
@@ -38,10 +53,9 @@ def busy(judged: Path, knick: Knick) -> Path:
         assert knick("triage", *chosen, "--as", status).code == 0
     assert knick("quality", "reject", "default:raise").code == 0
     for name, made in (("default", "render"), ("render", "other")):  # the file shadows what a command made
-        with (judged / CONFIG_FILE).open("a", encoding="utf-8") as file:
+        with (place / CONFIG_FILE).open("a", encoding="utf-8") as file:
             file.write(f"[alerts.{name}]\n")
         assert knick("alerts", "set", made, "group_by=Branch").code == 0
-    return judged
 
 
 def test_a_list_of_alerts_has_those_that_another_shadows(busy: Path, knick: Knick) -> None:

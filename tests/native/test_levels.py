@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -59,6 +60,7 @@ print([(part.tobytes().hex()) for part in extend_partition(cost, *sums)])
 """
 
 
+@cache
 def _run(program: str, level: str) -> str:
     answer = subprocess.run(
         [sys.executable, "-c", program],
