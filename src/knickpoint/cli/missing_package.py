@@ -7,16 +7,16 @@ from typing import Final
 __all__ = ["explain_missing"]
 
 _EXTRAS: Final = {
-    "cli": ("alembic", "click", "re2", "sqlalchemy"),
+    "cli": ("alembic", "click", "pydantic", "re2", "sqlalchemy"),
     "server": (
         "PIL",
+        "anyio",
         "apprise",
         "authlib",
         "fastapi",
         "jinja2",
         "joserfc",
         "prometheus_client",
-        "pydantic",
         "starlette",
         "uvicorn",
     ),
