@@ -16,7 +16,6 @@ from knickpoint.watch.announcements.transitions import (
     Members,
     Said,
     Shown,
-    condition_after,
     released,
     shown,
     transition,
@@ -30,6 +29,7 @@ _POINT: Final = ChangePoint(
 _OVER: Final = replace(_POINT, id=2, condition=Condition.RECOVERED, recovered_at=20)
 _GONE: Final = replace(_POINT, id=3, condition=Condition.GONE)
 _UNSETTLED: Final = replace(_POINT, settlement=Settlement(Certainty.PROVISIONAL, 1, 3))
+_BETTER: Final = replace(_POINT, direction=Direction.IMPROVEMENT)
 _STANDING: Final = ChainState(Side.WORSE, Said.STANDING, 2.0)
 
 
@@ -94,19 +94,57 @@ def test_the_loss_of_an_improvement_is_open_while_a_change_says_it(members: Memb
     ],
 )
 def test_a_chain_goes_on_by_the_table(said: Said, members: Members, expected: AnnouncementKind | None) -> None:
-    assert transition(replace(_STANDING, said=said), members) is expected
+    step = transition(replace(_STANDING, said=said), members)
+    assert (step and step.kind) is expected
+
+
+@pytest.mark.parametrize(
+    ("said", "members", "expected"),
+    [
+        (Said.NOTHING, _members(_UNSETTLED), AnnouncementKind.PROVISIONAL),
+        (Said.NOTHING, _members(_POINT), AnnouncementKind.REGRESSED),
+        (Said.NOTHING, _members(_BETTER), AnnouncementKind.IMPROVED),
+        (Said.SIGHTED, _members(_UNSETTLED), None),
+        (Said.SIGHTED, _members(_POINT), AnnouncementKind.REGRESSED),
+        (Said.SIGHTED, _members(_BETTER), AnnouncementKind.IMPROVED),
+        (Said.SIGHTED, _members(_GONE, absent=DEFAULT_RULE.least), AnnouncementKind.WITHDRAWN),
+        (Said.SIGHTED, _members(_GONE, absent=DEFAULT_RULE.least - 1), None),
+    ],
+)
+def test_a_chain_begins_by_the_table(said: Said, members: Members, expected: AnnouncementKind | None) -> None:
+    step = transition(ChainState(said=said), members)
+    assert (step and step.kind) is expected
+    if step is not None:
+        assert step.provisional is not step.kind.opens
+
+
+def test_a_change_that_is_over_when_it_settles_says_so() -> None:
+    step = transition(ChainState(), _members(_OVER))
+    assert step is not None
+    assert (step.kind, step.condition) == (AnnouncementKind.REGRESSED, Condition.RECOVERED)
+    lost = replace(_OVER, direction=Direction.IMPROVEMENT)
+    step = transition(ChainState(), replace(_members(lost), reported=frozenset({lost.id})))
+    assert step is not None
+    assert (step.kind, step.condition) == (AnnouncementKind.IMPROVED, Condition.PRESENT)
+
+
+_AFTER: Final = {
+    AnnouncementKind.PROVISIONAL: {Said.SIGHTED},
+    AnnouncementKind.WITHDRAWN: {Said.WITHDRAWN, Said.NOTHING},
+    AnnouncementKind.RECOVERED: {Said.OVER},
+    AnnouncementKind.FIXED: {Said.OVER},
+}
 
 
 @pytest.mark.parametrize(("said", "now"), TRANSITIONS)
 def test_the_same_data_announce_nothing_after_what_they_announced(said: Said, now: Shown) -> None:
     kind = TRANSITIONS[said, now]
-    states = {Condition.GONE: Said.WITHDRAWN, Condition.RECOVERED: Said.OVER, Condition.PRESENT: Said.STANDING}
-    named = Shown.PRESENT if now in {Shown.ELSEWHERE, Shown.LARGER} else now  # the row has the new place and size
-    assert (states[condition_after(kind)], named) not in TRANSITIONS
+    named = {Shown.ELSEWHERE, Shown.LARGER, Shown.WORSE, Shown.BETTER}  # the row has the new place, size and side
+    for state in _AFTER.get(kind, {Said.STANDING}):
+        assert (state, Shown.PRESENT if now in named else now) not in TRANSITIONS
 
 
 def test_a_withdrawn_chain_releases_what_settled_on_the_other_side() -> None:
-    better = replace(_POINT, direction=Direction.IMPROVEMENT)
     withdrawn = replace(_STANDING, said=Said.WITHDRAWN)
-    assert released([better, _GONE], withdrawn) == (better,)
-    assert released([better, _POINT], withdrawn) == released([better, _GONE], _STANDING) == ()
+    assert released([_BETTER, _GONE], withdrawn) == (_BETTER,)
+    assert released([_BETTER, _POINT], withdrawn) == released([_BETTER, _GONE], _STANDING) == ()

@@ -1,18 +1,20 @@
-"""Decide whether a chain of announcements begins about a change.
+"""Decide which chains of announcements begin about a change.
 
-All functions are pure. They see the members of a change as the data are now, and what was announced.
+Each change is announced provisionally once, at first sight, by the member that got worse most. When it settles, the
+announcement that says so belongs to the same chain; when it vanishes before, a withdrawal ends the chain. All functions are pure. They see the members of a change as the data are now, and what was announced.
 See ``docs/decisions/announcements.md``.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from knickpoint.model.announcement import Announcement, AnnouncementKind
-from knickpoint.model.change_point import ChangePoint, Direction
+from knickpoint.model.alert import AlertKind
+from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status
+from knickpoint.model.settlement import Certainty
 from knickpoint.store.findings.announcements import BASELINE, MemberCount
 
 __all__ = [
@@ -20,10 +22,10 @@ __all__ = [
     "Side",
     "Silence",
     "decide_opening",
-    "named",
+    "first_sights",
+    "may_be_sighted",
     "side_in",
     "side_of",
-    "side_of_chain",
 ]
 
 
@@ -38,11 +40,6 @@ class Side(Enum):
         """The opposite side."""
         return Side.BETTER if self is Side.WORSE else Side.WORSE
 
-    @property
-    def opening(self) -> AnnouncementKind:
-        """The kind of the announcement that opens a chain about it."""
-        return AnnouncementKind.REGRESSED if self is Side.WORSE else AnnouncementKind.IMPROVED
-
 
 def side_of(point: ChangePoint | MemberCount) -> Side:
     """Return the side of a change point, or of counted ones."""
@@ -52,23 +49,6 @@ def side_of(point: ChangePoint | MemberCount) -> Side:
 def side_in(direction: Direction) -> Side:
     """Return the side of a direction."""
     return Side.BETTER if direction is Direction.IMPROVEMENT else Side.WORSE
-
-
-def _opening_of(rows: Sequence[Announcement]) -> AnnouncementKind:
-    """Return how a chain began: with what it announced as settled, or else provisionally."""
-    return next((row.kind for row in rows if row.kind.opens), rows[0].kind)
-
-
-def named(rows: Sequence[Announcement]) -> int:
-    """Return the change point that a chain named when it announced it as settled, or else provisionally."""
-    return next((row.lead for row in rows if row.kind.opens), rows[0].lead)
-
-
-def side_of_chain(rows: Sequence[Announcement]) -> Side:
-    """Return the side of the change that a chain is about."""
-    if _opening_of(rows) is AnnouncementKind.PROVISIONAL:
-        return side_in(rows[0].direction)
-    return Side.BETTER if _opening_of(rows) is AnnouncementKind.IMPROVED else Side.WORSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +131,36 @@ def _recovered_chain(
     """Return the chain that at least half of ``points`` and of the ``companions``, which joined before, bring back, else 0."""
     chains = companions + Counter(chain for point in points if (chain := brought_back(point)))
     return min(chains) if 2 * chains.total() >= len(points) + companions.total() else 0
+
+
+def may_be_sighted(point: ChangePoint) -> bool:
+    """Return whether ``point`` is live work that is neither settled, held, hidden nor announced."""
+    return (
+        point.condition is not Condition.GONE
+        and point.certainty is Certainty.PROVISIONAL
+        and point.alert_kind is AlertKind.WORK
+        and point.effective_status is not Status.HIDDEN
+        and not point.held
+        and not point.history
+        and not point.announced
+    )
+
+
+def first_sights(members: Iterable[ChangePoint], fresh: Collection[int]) -> Mapping[int, tuple[ChangePoint, ...]]:
+    """Return by change the points that are to be announced provisionally, the worse ones where there are any.
+
+    ``members`` are the live change points of changes of which none was announced in any way, not even provisionally;
+    ``fresh`` are the ids of those that the run wrote. A change with a member about which nothing can be announced
+    provisionally is left out.
+    """
+    by_change: dict[int, list[ChangePoint]] = defaultdict(list)
+    for point in members:
+        by_change[point.change_id].append(point)
+    found = {}
+    for key, points in sorted(by_change.items()):
+        sights = [point for point in points if may_be_sighted(point)]
+        if len(sights) < len(points) or not any(point.id in fresh for point in sights):
+            continue
+        worse = tuple(point for point in sights if side_of(point) is Side.WORSE)
+        found[key] = worse or tuple(sights)
+    return found

@@ -6,28 +6,28 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knickpoint.model.announcement import Announcement
 from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Repository
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
 from knickpoint.store.findings.announcements import MemberCount, Sight
 from knickpoint.watch.announcements.places import Places
+from knickpoint.watch.announcements.transitions import ChainState
 
-__all__ = ["KnownChains", "read_chains"]
+__all__ = ["KnownChains", "read_chains", "read_states"]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownChains:
     """The chains and change points that a run is about; what it announces is added to them.
 
-    ``chains`` has the announcements of each chain, ``members`` its change points; ``traces`` has all change points of each
+    ``chains`` has the state of each chain, ``members`` its change points; ``traces`` has all change points of each
     trace, and ``changes`` the change of each of them. ``touched`` has those that the run wrote. ``sights`` are the provisional
     announcements about the changes that waiting points belong to, and ``counts`` says how many members of these changes are
     like each other. Of chains that are ``steady`` the members are not read: nothing follows in them.
     """
 
-    chains: dict[int, list[Announcement]] = field(default_factory=dict)
+    chains: dict[int, ChainState] = field(default_factory=dict)
     members: dict[int, list[ChangePoint]] = field(default_factory=lambda: defaultdict(list))
     traces: dict[int, list[ChangePoint]] = field(default_factory=lambda: defaultdict(list))
     changes: dict[int, int] = field(default_factory=dict)
@@ -45,6 +45,11 @@ class KnownChains:
     def is_live(self, chain: int) -> bool:
         """Return whether the data show a member of a chain."""
         return chain in self.steady or any(point.condition is not Condition.GONE for point in self.members[chain])
+
+
+def read_states(store: Store, chains: Collection[int]) -> dict[int, ChainState]:
+    """Return the state of each of ``chains``."""
+    return {key: ChainState.of(rows) for key, rows in store.findings.announcements.chains(chains).items()}
 
 
 def read_chains(
@@ -84,7 +89,7 @@ def read_chains(
     together = ledger.beside_members(repository, keys - steady)
     written = frozenset(touched)
     known = KnownChains(
-        chains=ledger.chains(keys),
+        chains=read_states(store, keys),
         touched=[point for point in near if point.id in written],
         sights=[each for each in sights if each.chain not in continued | joinable],
         counts=counts,
