@@ -7,16 +7,16 @@ What is not settled is announced last, for those who ask.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, Announcement, AnnouncementRule
 from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Repository
 from knickpoint.store import Store
-from knickpoint.watch.announcements.decisions import Side, first_sights, may_be_sighted, side_of
+from knickpoint.watch.announcements.decisions import Side, first_sights, may_be_sighted, side_in, side_of
 from knickpoint.watch.announcements.due_findings import is_due
-from knickpoint.watch.announcements.journal import Journal
+from knickpoint.watch.announcements.journal import Journal, change_of
 from knickpoint.watch.announcements.known_chains import read_chains, read_states
 from knickpoint.watch.announcements.openings import Openings
 from knickpoint.watch.announcements.places import Places
@@ -53,7 +53,7 @@ def announce(
         openings = Openings(journal)
         openings.begin(waiting, rule)
         openings.set_apart(touched)
-        _follow_chains(journal, openings)
+        _follow_chains(journal, openings, rule)
         _announce_sights(journal, ledger.unsettled(repository) if complete else known.touched)
         _withdraw_sights(journal, ledger.provisional_gone(repository))
         journal.write(rule)
@@ -99,8 +99,8 @@ def rejoin_chains(store: Store, changes: Collection[int], since: datetime) -> No
         ledger.mark(joined)
 
 
-def _follow_chains(journal: Journal, openings: Openings) -> None:
-    """Announce what follows in each chain, once; a withdrawn one releases what it spoke for."""
+def _follow_chains(journal: Journal, openings: Openings, rule: AnnouncementRule) -> None:
+    """Announce what follows in each chain until nothing does; a withdrawn one releases what it spoke for."""
     known = journal.known
     absent = journal.places.absent([point for members in known.members.values() for point in members])
     opened = {each.chain for each in journal.written}
@@ -108,18 +108,19 @@ def _follow_chains(journal: Journal, openings: Openings) -> None:
         state = known.chains[chain]
         if not state.opened or not known.members[chain]:
             continue
-        step = transition(state, _members_now(journal, state, absent))
-        if step is not None:
+        while step := transition(state, _members_now(journal, state, absent, rule)):
             state = journal.say(state, step)
         openings.release(released(known.members[chain], state))
 
 
-def _members_now(journal: Journal, state: ChainState, absent: Mapping[int, int]) -> Members:
+def _members_now(journal: Journal, state: ChainState, absent: Mapping[int, int], rule: AnnouncementRule) -> Members:
     """Return the members of a chain, with what the values beside them leave open."""
     members, recoveries = journal.known.members[state.chain], journal.recoveries
     points = tuple(point for point in members if side_of(point) is state.side)
     live = [point for point in points if point.condition is not Condition.GONE]
+    others = tuple(point for point in members if side_of(point) is not state.side)
     better = live if state.side is Side.BETTER else ()
+    may_turn = live and state.stands and not state.turned and (rule.improvements or state.side is Side.BETTER)
     return Members(
         points,
         absent,
@@ -127,8 +128,19 @@ def _members_now(journal: Journal, state: ChainState, absent: Mapping[int, int])
         absorbed=journal.places.absorbed(points, journal.known.traces),
         reported=frozenset(point.id for point in better if recoveries.is_reported(point)),
         moved=journal.moved(state, live),
-        others=tuple(point for point in members if side_of(point) is not state.side),
+        others=others,
+        stated=_stated(journal, [*live, *others]) if may_turn and others else None,
     )
+
+
+def _stated(journal: Journal, members: Sequence[ChangePoint]) -> Side | None:
+    """Return the side that both the statement of a change and that of its ``members`` say, None where they disagree."""
+    statements = journal.store.findings.statements
+    change = change_of(members)
+    whole = statements.of_changes([change]).get(change)
+    part = statements.of_part([point.id for point in members if point.change_id == change])
+    sides = {side_in(each.side) for each in (whole, part) if each is not None}
+    return sides.pop() if len(sides) == 1 else None
 
 
 def _announce_sights(journal: Journal, points: Iterable[ChangePoint]) -> None:
