@@ -33,7 +33,7 @@ def follow(world: World, alert: Alert, series: list[float], *, first: int) -> li
     "alert", [RECENT, *in_the_long_run(replace(RECENT, method="e_divisive"))], ids=lambda alert: alert.method
 )
 def test_a_step_outlives_the_window_that_it_leaves(world: World, alert: Alert) -> None:
-    series = levels((30, 20.0), (50, 25.0))
+    series = levels((30, 20.0), (26, 25.0))
     world.measure({"parse": series[:45]})
     world.run(alert)
     assert world.places("parse") == [30]
@@ -42,13 +42,13 @@ def test_a_step_outlives_the_window_that_it_leaves(world: World, alert: Alert) -
 
 
 def test_the_region_before_a_step_reaches_back_to_the_change_before_the_window(world: World) -> None:
-    series = levels((10, 20.0), (50, 25.0), (20, 30.0))
-    world.measure({"parse": series[:25]})
+    series = levels((10, 20.0), (24, 25.0), (10, 30.0))
+    world.measure({"parse": series[:29]})
     world.run(RECENT)
-    follow(world, RECENT, series, first=25)
+    follow(world, RECENT, series, first=29)
     first, second = world.points("parse")
-    assert (first.suspect_range.slot, second.suspect_range.slot) == (10, 60)
-    assert (second.numbers.before.first, second.numbers.before.count) == (10, 50)
+    assert (first.suspect_range.slot, second.suspect_range.slot) == (10, 34)
+    assert (second.numbers.before.first, second.numbers.before.count) == (10, 24)
 
 
 @pytest.mark.long
