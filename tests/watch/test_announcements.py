@@ -150,7 +150,7 @@ def test_a_trace_that_joins_history_later_is_not_announced(world: World) -> None
 
 
 def test_a_recovery_is_announced_and_the_improvement_is_part_of_it(world: World) -> None:
-    feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0))}, first=20)
+    feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0))}, first=25)
     opened, over = ledger(world)
     assert (opened.kind, over.kind) == (WORSE, AnnouncementKind.RECOVERED)
     assert (over.chain, over.number, over.change_id) == (
@@ -180,8 +180,8 @@ def test_an_alert_that_does_not_report_the_way_back_announces_the_end(
     decided: bool,  # noqa: FBT001
 ) -> None:
     values = levels((20, 10.0), (8, 12.0), (8, 10.0))
-    world.measure({"parse": values[:19]})
-    for slot in range(19, len(values)):
+    world.measure({"parse": values[:24]})
+    for slot in range(24, len(values)):
         world.put(slot, {"parse": values[slot]})
         run_alerts(world.store, [alert], as_work=True)
         if decided and slot == 27:
@@ -228,7 +228,7 @@ def test_what_a_change_that_is_over_left_slow_elsewhere_is_announced_by_itself(w
 
 def test_a_change_that_a_person_had_decided_about_is_announced_as_fixed(world: World) -> None:
     values = levels((20, 10.0), (8, 12.0), (8, 10.0))
-    feed(world, {"parse": values[:28]}, first=20)
+    feed(world, {"parse": values[:28]}, first=25)
     (point,) = world.points("parse")
     decide(world.store, Targets(points=(point.id,)), who="ann", status=Status.ACKNOWLEDGED)
     feed(world, {"parse": values}, first=29)
@@ -246,7 +246,7 @@ def test_what_a_person_hid_is_not_announced(world: World) -> None:
 
 def test_what_a_person_hid_after_the_announcement_ends_in_silence(world: World) -> None:
     values = levels((20, 10.0), (8, 12.0), (8, 10.0))
-    feed(world, {"parse": values[:28]}, first=20)
+    feed(world, {"parse": values[:28]}, first=25)
     (point,) = world.points("parse")
     decide(world.store, Targets(points=(point.id,)), who="ann", status=Status.HIDDEN)
     feed(world, {"parse": values}, first=29)
@@ -263,7 +263,7 @@ def test_a_change_that_is_over_when_it_settles_is_announced_once(world: World) -
 
 
 def test_an_improvement_is_announced_and_its_loss_is_a_change(world: World) -> None:
-    feed(world, {"parse": levels((20, 12.0), (8, 10.0), (8, 12.0))}, first=20)
+    feed(world, {"parse": levels((20, 12.0), (8, 10.0), (8, 12.0))}, first=25)
     assert kinds(world) == [BETTER, WORSE]
     assert len({each.chain for each in ledger(world)}) == 2
 
@@ -482,7 +482,7 @@ def test_a_run_that_fails_announces_nothing_and_the_next_one_does(
 
 
 def test_the_chain_of_a_change_is_read_whole(world: World) -> None:
-    feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0)), "write": levels((36, 5.0))}, first=20)
+    feed(world, {"parse": levels((20, 10.0), (8, 12.0), (8, 10.0)), "write": levels((36, 5.0))}, first=25)
     (opened, over) = ledger(world)
     assert world.store.findings.announcements.of_change(opened.change_id) == [opened, over]
     assert world.store.findings.announcements.get([over.id]) == [over]
