@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server.client import Client
 
 from knickpoint.cli.program import main
 from knickpoint.ingest import import_files
-from knickpoint.instance import create_instance
+from knickpoint.instance import create_instance, open_instance
+from knickpoint.server import create_app
 from knickpoint.watch.alert_run.run import run_alerts
 
 
@@ -34,6 +36,12 @@ def change_points(knick: Knick, *options: str) -> list[dict[str, Any]]:
     """Return the change points of all changes that ``knick changes`` lists."""
     listed: list[dict[str, Any]] = json.loads(knick("changes", "--format", "json", *options).output)
     return [point for change in listed for point in change["members"]]
+
+
+def api(place: Path, path: str) -> Any:
+    """Return what the API of the instance in ``place`` answers."""
+    with open_instance(place) as opened:
+        return Client(create_app(opened)).get(f"/api/v1/{path}").json()
 
 
 @pytest.fixture

@@ -13,12 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.server.client import Client
 
-from knickpoint.instance import open_instance
-from knickpoint.server import create_app
-
-from .conftest import Knick
+from .conftest import Knick, api
 from .conftest import change_points as listed
 
 
@@ -132,8 +128,7 @@ def test_a_commit_that_the_store_lost_is_still_a_suspect(instance: Path, knick: 
 def test_a_commit_that_the_store_lost_stays_on_the_list_of_suspects(instance: Path, knick: Knick) -> None:
     with closing(sqlite3.connect(instance / "knickpoint.db")) as store, store:
         store.execute("DELETE FROM commit_ WHERE hash = ?", [hashlib.sha1(b"59").hexdigest()])
-    with open_instance(instance) as opened:
-        answer = Client(create_app(opened)).get("/api/v1/changes/R1/suspects").json()
+    answer = api(instance, "changes/R1/suspects")
     assert sum(each["commit"]["subject"] == "(unknown commit)" for each in answer["suspects"]) == 1
     assert knick("suspects", "R1").output.count("(unknown commit)") == 1
 
@@ -141,9 +136,7 @@ def test_a_commit_that_the_store_lost_stays_on_the_list_of_suspects(instance: Pa
 @pytest.mark.usefixtures("judged")
 def test_json_has_the_objects_of_the_api(judged: Path, knick: Knick) -> None:
     found = json.loads(knick("changes", "--work", "--format", "json").output)
-    with open_instance(judged) as opened:
-        answer = Client(create_app(opened)).get("/api/v1/changes?members=100&size=500").json()
-    assert found == answer["changes"] != []
+    assert found == api(judged, "changes?members=100&size=500")["changes"] != []
     assert {change["id"][0] for change in found} == {"R"}
 
 

@@ -13,7 +13,7 @@ from tests.server.client import Client
 from knickpoint.instance import open_instance
 from knickpoint.server import create_app
 
-from .conftest import Knick, change_points
+from .conftest import Knick, api, change_points
 
 ALERT = """
 [alerts.together]
@@ -51,8 +51,8 @@ def clustered(knick: Knick, instance: Path) -> str:
 
 
 def rows(knick: Knick, change: str) -> dict[str, dict[str, object]]:
-    listed = json.loads(knick("clusters", change, "--format", "json").output)
-    return {row["trace"].split("benchmark=")[1][:2]: row for row in listed}
+    (cluster,) = json.loads(knick("clusters", change, "--format", "json").output)
+    return {row["key"].split("benchmark=")[1][:2]: row for row in cluster["members"]}
 
 
 def test_decisions_stay_while_a_cluster_grows_and_new_members_are_told_from_old_ones(
@@ -103,6 +103,15 @@ def test_the_api_lists_members_with_their_checks(instance: Path, clustered: str)
         explained = client.get(f"/api/v1/traces/{first['trace']}/explanation").json()
         assert explained["candidates"][0]["note"].startswith("member 1 of cluster C1")
         assert client.get("/api/v1/changes/99/clusters").status_code == 404
+
+
+def test_json_has_the_clusters_of_the_api(instance: Path, knick: Knick, clustered: str) -> None:
+    found = json.loads(knick("clusters", clustered, "--format", "json").output)
+    assert found == api(instance, f"changes/{clustered}/clusters")["clusters"]
+    assert [(cluster["id"], len(cluster["members"])) for cluster in found] == [("C1", 4)]
+    few = json.loads(knick("clusters", clustered, "--limit", "2", "--format", "json").output)
+    assert few == api(instance, f"changes/{clustered}/clusters?members=2")["clusters"]
+    assert [len(cluster["members"]) for cluster in few] == [2]
 
 
 @pytest.mark.usefixtures("judged")

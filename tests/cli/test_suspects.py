@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from tests.repositories import GitRepository
 
-from .conftest import Knick
+from .conftest import Knick, api
 
 
-@pytest.mark.usefixtures("judged")
-def test_suspects_are_listed_after_a_run_with_the_part_of_no_commit(knick: Knick) -> None:
+def test_suspects_are_listed_after_a_run_with_the_part_of_no_commit(judged: Path, knick: Knick) -> None:
     key = json.loads(knick("changes", "--format", "json", "--limit", "1").output)[0]["id"]
     assert "not ranked yet" in knick("suspects", key).output
     assert knick("run").code == 0
@@ -20,6 +19,7 @@ def test_suspects_are_listed_after_a_run_with_the_part_of_no_commit(knick: Knick
     assert "No commit of this list:" in printed
     assert "All commits weigh the same." in printed
     rows = json.loads(knick("suspects", key[1:], "--format", "json").output)
+    assert rows == api(judged, f"changes/{key}/suspects")["suspects"]
     assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
     assert sum(row["probability"] for row in rows) < 1
 
@@ -50,7 +50,7 @@ def test_a_merge_names_the_commits_that_it_brings(
     assert knick("import", "results.csv", "--as-work", "--instance", ".knickpoint").code == 0
     assert knick("run", "--instance", ".knickpoint").code == 0
     (suspect, *_) = json.loads(knick("suspects", "R1", "--format", "json", "--instance", ".knickpoint").output)
-    assert suspect["commit"] == merge
+    assert suspect["commit"]["hash"] == merge
     assert (
         f"merges 2 commits: {topic[1][:10]} Draw shadows softly; {topic[0][:10]} Render with shadows"
         in suspect["reasons"]

@@ -11,12 +11,14 @@ from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
+    from knickpoint.server.visible_repositories import VisibleRepositories
 
 __all__ = [
     "NO_RESULTS",
     "fail_on_option",
     "instance_option",
     "job_name_option",
+    "local_view",
     "open_chosen_instance",
     "read_pairs",
     "refuse_empty",
@@ -74,6 +76,14 @@ def open_chosen_instance(directory: str | None) -> Instance:
     from knickpoint.instance import open_instance
 
     return open_instance(directory)
+
+
+def local_view(opened: Instance) -> VisibleRepositories:
+    """Return what the answers of the API are built from, for the user of this process, who may read everything."""
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.server.visible_repositories import VisibleRepositories
+
+    return VisibleRepositories(opened.store, local_caller())
 
 
 def refuse_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:

@@ -33,6 +33,11 @@ class Movement(Enum):
     UP = "up"
     DOWN = "down"
 
+    @classmethod
+    def of(cls, difference: float) -> Movement:
+        """Return the movement of values that differ by ``difference``, which is not 0."""
+        return cls.UP if difference > 0 else cls.DOWN
+
 
 class Verdict(Enum):
     """The verdict on new samples, a patch, a canary, or one device against another."""

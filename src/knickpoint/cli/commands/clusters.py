@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.change_argument import read_change
-from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show
+from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show, show_answers
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _COLUMNS = (
 
 @click.command("clusters")
 @click.argument("change")
-@click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N traces.")
+@click.option("--limit", type=click.IntRange(1), default=None, metavar="N", help="At most N traces of each state.")
 @instance_option
 @format_option
 def command(change: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
@@ -52,16 +52,24 @@ def command(change: str, *, limit: int | None, instance: str | None, output: Out
     key = read_change(change)
     with open_chosen_instance(instance) as opened:
         opened.store.findings.repository_of(key)
+        if output is not OutputFormat.TEXT:
+            from knickpoint.server.answers.clusters import list_clusters
+            from knickpoint.server.schemas.clusters import ClusterAnswer
+
+            answers = list_clusters(local_view(opened), key, most=limit).clusters
+            show_answers(ClusterAnswer, answers, output, rows_of="members")
+            return
         found = opened.store.findings.clusters.of_change(key)
-    rows = [row for cluster in found for row in _rows(cluster)]
-    show(_COLUMNS, rows[:limit], output, empty=_NONE)
-    if output is OutputFormat.TEXT:
-        for cluster in found:
-            click.echo(_summary(cluster))
+    rows = [row for cluster in found for row in _rows(cluster, limit)]
+    show(_COLUMNS, rows, output, empty=_NONE)
+    for cluster in found:
+        click.echo(_summary(cluster))
 
 
-def _rows(cluster: KeptCluster) -> Iterator[Row]:
+def _rows(cluster: KeptCluster, limit: int | None) -> Iterator[Row]:
     for member in cluster.members:
+        if limit is not None and member.rank > limit:
+            continue
         yield {
             "cluster": f"C{cluster.id}",
             "state": member.state.value,

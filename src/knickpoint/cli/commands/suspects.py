@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.change_argument import read_change
-from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
@@ -54,10 +54,16 @@ def command(change: str, *, limit: int | None, instance: str | None, output: Out
     key = read_change(change)
     with open_chosen_instance(instance) as opened:
         repository = opened.store.findings.repository_of(key)
+        if output is not OutputFormat.TEXT:
+            from knickpoint.server.answers.suspects import list_suspects
+            from knickpoint.server.schemas.suspects import SuspectAnswer
+
+            show_answers(SuspectAnswer, list_suspects(local_view(opened), key).suspects[:limit], output)
+            return
         found = opened.store.findings.suspects.get(key)
         rows = list(_rows(opened.store, repository, found)) if found else []
     show(_COLUMNS, rows[:limit], output, empty=found.note if found else _NOT_RANKED)
-    if found and output is OutputFormat.TEXT:
+    if found:
         click.echo(f"No commit of this list: {_share(found.none)}.")
         if found.machine:
             click.echo(found.machine)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
 
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState
 from knickpoint.model.commit import Line
+from knickpoint.model.step import Movement
 from knickpoint.server.answers.commits import commit_answer
-from knickpoint.server.schemas.clusters import ClusterAnswer, ClusterMemberAnswer, ClustersAnswer, SharedParamAnswer
+from knickpoint.server.schemas.clusters import ClusterAnswer, ClusterMemberAnswer, ClustersAnswer
 from knickpoint.server.schemas.commits import CommitAnswer
-from knickpoint.server.schemas.explanations import CheckAnswer
 from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.lines import Lines
 
 __all__ = ["list_clusters"]
 
-_MOST: Final = 200
-"""Traces of each state in one answer, those nearest to the centroid."""
 
-
-def list_clusters(visible: VisibleRepositories, change: int) -> ClustersAnswer:
-    """List the clusters that have members in a change, by id.
+def list_clusters(visible: VisibleRepositories, change: int, *, most: int | None = None) -> ClustersAnswer:
+    """List the clusters that have members in a change, by id; ``most`` limits the traces of each state.
 
     Raises:
         UnknownError: there is no such change.
@@ -35,48 +31,28 @@ def list_clusters(visible: VisibleRepositories, change: int) -> ClustersAnswer:
     for each in found:
         line = lines.line(each.suspect_range.line)
         slot = each.suspect_range.slot
-        answers.append(_cluster_answer(each, line, commit_answer(commits[slot], line.positions.get(slot))))
+        answers.append(_cluster_answer(each, line, commit_answer(commits[slot], line.positions.get(slot)), most))
     return ClustersAnswer(change=change, clusters=answers)
 
 
-def _cluster_answer(kept: KeptCluster, line: Line, commit: CommitAnswer) -> ClusterAnswer:
+def _cluster_answer(kept: KeptCluster, line: Line, commit: CommitAnswer, most: int | None) -> ClusterAnswer:
     counts = Counter(each.state for each in kept.members)
-    return ClusterAnswer(
-        id=kept.id,
-        alert=kept.alert,
-        group=list(kept.group),
+    return ClusterAnswer.of(
+        kept,
         commit=commit,
-        movement=kept.movement,
-        regression=kept.regression,
-        centroid=list(kept.centroid),
+        movement=Movement.of(kept.movement),
         positions=[line.positions.get(slot) for slot in kept.slots],
-        shared=[
-            SharedParamAnswer(name=each.name, value=each.value, members=each.members, others=each.others)
-            for each in kept.shared
-        ],
-        others=kept.others,
-        run=kept.run,
-        found=kept.found,
         counts={state: counts[state] for state in MemberState},
-        members=[_member_answer(each) for each in kept.members if each.rank <= _MOST],
+        members=[_member_answer(each) for each in kept.members if most is None or each.rank <= most],
     )
 
 
 def _member_answer(kept: KeptMember) -> ClusterMemberAnswer:
-    verdict = kept.verdict
-    return ClusterMemberAnswer(
+    former = kept.state is MemberState.FORMER
+    return ClusterMemberAnswer.of(
+        kept,
+        kept.verdict,
         trace=kept.trace_id,
-        key=kept.key,
-        state=kept.state,
-        rank=kept.rank,
-        distance=kept.distance,
-        joined=kept.joined,
-        run=kept.run,
-        since=kept.since,
         finding=kept.point_id or None,
-        size=verdict.size,
-        relative_size=verdict.relative_size,
-        p_value=verdict.p_value,
-        reason=verdict.reason if kept.state is not MemberState.FORMER else "it was a member in an earlier run",
-        checks=[CheckAnswer.of(check) for check in verdict.checks],
+        reason="it was a member in an earlier run" if former else kept.verdict.reason,
     )

@@ -63,7 +63,7 @@ def read_members(store: Store, reader: RangeReader, points: Sequence[ChangePoint
             trace=trace_answer(traces[point.trace_id], reader.repository.name),
             suspect_range=suspect_range_answer(reader, point.suspect_range),
             commit=commit_at(reader, point.suspect_range.line, point.suspect_range.slot),
-            movement=Movement.UP if (point.numbers.size or point.movement) > 0 else Movement.DOWN,
+            movement=Movement.of(point.numbers.size or point.movement),
             status=point.effective_status,
             certainty=point.certainty,
             certainty_reason=point.certainty_reason,

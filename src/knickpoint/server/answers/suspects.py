@@ -23,19 +23,7 @@ def list_suspects(visible: VisibleRepositories, change: int) -> SuspectsAnswer:
     reader = RangeReader(visible.store, repository)
     reader.load(slots=[suspect.slot for suspect in found.suspects])
     suspects = [
-        SuspectAnswer(
-            commit=commit_at(reader, found.suspect_range.line, each.slot),
-            probability=each.probability,
-            reasons=list(each.reasons),
-        )
-        for each in found.suspects
+        SuspectAnswer.of(each, rank=rank, commit=commit_at(reader, found.suspect_range.line, each.slot))
+        for rank, each in enumerate(found.suspects, 1)
     ]
-    return SuspectsAnswer(
-        change=change,
-        ranked=True,
-        none=found.none,
-        facts=found.facts,
-        note=found.note,
-        machine=found.machine,
-        suspects=suspects,
-    )
+    return SuspectsAnswer.of(found, change=change, ranked=True, suspects=suspects)

@@ -116,12 +116,15 @@ def get_suspects(
 def get_clusters(
     visible: Visible,
     change: ChangeKey,
+    members: Annotated[
+        int, Query(ge=1, le=10_000, description="Traces of each state to return, those nearest to the centroid.")
+    ] = 200,
 ) -> ClustersAnswer:
     """List the clusters of a change: members, what they have in common, and traces that were left out, with reasons.
 
     Alerts with a method that judges traces together keep them after each run; others have none.
     """
-    return list_clusters(visible, change)
+    return list_clusters(visible, change, most=members)
 
 
 @router.get("/changes/{change}/breakdown", response_model=BreakdownAnswer)

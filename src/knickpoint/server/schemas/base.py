@@ -21,6 +21,8 @@ __all__ = [
     "BisectionId",
     "ChangeId",
     "ChangePointId",
+    "ClusterId",
+    "DeliveryId",
     "ErrorAnswer",
     "FiniteOrNull",
     "Id",
@@ -77,6 +79,8 @@ ChangePointId = Annotated[Id, _Lettered("P")]
 BisectionId = Annotated[Id, _Lettered("B")]
 MissedId = Annotated[Id, _Lettered("M")]
 QuarantineId = Annotated[Id, _Lettered("Q")]
+ClusterId = Annotated[Id, _Lettered("C")]
+DeliveryId = Annotated[Id, _Lettered("D")]
 
 
 _MISSING: Final = object()

@@ -7,7 +7,8 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.cluster import MemberState
-from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull
+from knickpoint.model.step import Movement
+from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, ClusterId, FiniteOrNull
 from knickpoint.server.schemas.commits import CommitAnswer
 from knickpoint.server.schemas.explanations import CheckAnswer
 
@@ -45,11 +46,11 @@ class ClusterMemberAnswer(Answer):
 class ClusterAnswer(Answer):
     """Traces that moved together, as an alert keeps them from run to run."""
 
-    id: int
+    id: ClusterId
     alert: str
     group: list[str] = Field(description="Values of the params that the alert groups by.")
     commit: CommitAnswer
-    movement: int = Field(description="1 where the level goes up, -1 where it goes down.")
+    movement: Movement
     regression: FiniteOrNull = Field(description="Step size / error of the fit of the centroid.")
     centroid: list[FiniteOrNull] = Field(description="Mean of the normalised members, in standard deviations.")
     positions: list[int | None] = Field(description="Positions of the values of the centroid on the line.")

@@ -14,6 +14,7 @@ __all__ = ["SuspectAnswer", "SuspectsAnswer"]
 class SuspectAnswer(Answer):
     """A commit that may have caused a change."""
 
+    rank: int = Field(description="Place in the list, 1 for the most likely.")
     commit: CommitAnswer
     probability: float = Field(description="Probability that it is the cause, before any commit is measured again.")
     reasons: list[str] = Field(description="What speaks for or against it, in words, the most important first.")
