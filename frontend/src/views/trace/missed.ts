@@ -91,10 +91,10 @@ export function renderMissedButton(context: TraceContext, position: number, hash
 async function takeBack({ id, trace, commit, movement, note }: MissedChange): Promise<void> {
   if (!(await changeMark(() => api.unmarkMissed(id)))) return;
   const again = (): void =>
-    void changeMark(() => api.markMissed({ trace, commit, direction: movement > 0 ? "up" : "down", note }));
+    void changeMark(() => api.markMissed({ trace, commit, direction: movement, note }));
   showToast({ text: "Took the mark back.", action: { label: "Mark again", run: again } });
 }
 
 function arrow({ movement }: MissedChange): string {
-  return movement > 0 ? "▲" : "▼";
+  return movement === "up" ? "▲" : "▼";
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.trace_argument import find_trace
 from knickpoint.cli.verbosity import note
 from knickpoint.model.alert import AlertDirection
@@ -72,8 +73,7 @@ def add(
         repository, found = _trace_of(store, find_trace(store, trace))
         way = AlertDirection(direction) if direction else AlertDirection.BOTH
         added = mark_missed(store, repository, found, commit, way, who=local_caller().name, note=note)
-        rows = _rows(store, repository, list_missed(store, repository, [added]))
-    show(_COLUMNS, rows, output)
+        _show(store, {repository: list_missed(store, repository, [added])}, output)
 
 
 @command.command("list")
@@ -83,11 +83,9 @@ def list_(instance: str | None, output: OutputFormat) -> None:
     """List the missed changes, each with the finding that it is by now."""
     from knickpoint.watch.missed_changes import list_missed
 
-    rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
-        for repository in opened.store.commits.repositories():
-            rows += _rows(opened.store, repository, list_missed(opened.store, repository))
-    show(_COLUMNS, rows, output, empty="No change is marked as missed.")
+        store = opened.store
+        _show(store, {each: list_missed(store, each) for each in store.commits.repositories()}, output)
 
 
 @command.command("remove")
@@ -123,6 +121,18 @@ def _trace_of(store: Store, wanted: int | str) -> tuple[Repository, Trace]:
     from knickpoint.watch.explanation import find_trace_in
 
     return find_trace_in(store, wanted)
+
+
+def _show(store: Store, listed: Mapping[Repository, list[ListedMissedChange]], output: OutputFormat) -> None:
+    if output is OutputFormat.TEXT:
+        rows = [row for repository, changes in listed.items() for row in _rows(store, repository, changes)]
+        show(_COLUMNS, rows, output, empty="No change is marked as missed.")
+        return
+    from knickpoint.server.answers.quality import missed_answers
+    from knickpoint.server.schemas.quality import MissedAnswer
+
+    answers = [each for repository, changes in listed.items() for each in missed_answers(store, repository, changes)]
+    show_answers(MissedAnswer, answers, output)
 
 
 def _rows(store: Store, repository: Repository, listed: list[ListedMissedChange]) -> list[Row]:

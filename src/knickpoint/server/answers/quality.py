@@ -13,6 +13,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.missed import ListedMissedChange
 from knickpoint.model.quality import FindingRecord
+from knickpoint.model.step import Movement
 from knickpoint.server.answers.proposals import list_proposal_decisions
 from knickpoint.server.errors import UnknownError
 from knickpoint.server.schemas.quality import (
@@ -28,6 +29,7 @@ from knickpoint.server.schemas.quality import (
     RateAnswer,
 )
 from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.store import Store
 from knickpoint.watch.missed_changes import list_missed, mark_missed, unmark_missed
 from knickpoint.watch.quality.alert_table import AlertRow
 from knickpoint.watch.quality.detectable_change import DetectableChange
@@ -44,6 +46,7 @@ __all__ = [
     "list_marks",
     "mark",
     "measure",
+    "missed_answers",
     "noisy_answer",
     "unmark",
 ]
@@ -125,7 +128,7 @@ def list_marks(visible: VisibleRepositories, repository: str, trace: int | None,
     for each in visible.some(repository):
         changes = visible.store.findings.missed.all(each)
         chosen = [change for change in changes if trace in {None, change.trace_id}]
-        found += _answers(visible, each, list_missed(visible.store, each, chosen), line_name)
+        found += missed_answers(visible.store, each, list_missed(visible.store, each, chosen), line_name)
     return found
 
 
@@ -135,7 +138,7 @@ def mark(visible: VisibleRepositories, request: MissedRequest) -> MissedAnswer:
     visible.require(Permission.DECIDE, [repository])
     who, note = visible.caller.name, request.note
     added = mark_missed(visible.store, repository, trace, request.commit, request.direction, who=who, note=note)
-    (answer,) = _answers(visible, repository, list_missed(visible.store, repository, [added]))
+    (answer,) = missed_answers(visible.store, repository, list_missed(visible.store, repository, [added]))
     return answer
 
 
@@ -154,7 +157,7 @@ def unmark(visible: VisibleRepositories, key: int) -> MissedAnswer:
         raise _unknown(key)
     repository = known[change.repository_id]
     visible.require(Permission.DECIDE, [repository])
-    (answer,) = _answers(visible, repository, list_missed(visible.store, repository, [change]))
+    (answer,) = missed_answers(visible.store, repository, list_missed(visible.store, repository, [change]))
     unmark_missed(visible.store, key, who=visible.caller.name)
     return answer
 
@@ -167,15 +170,20 @@ def _unknown(key: int) -> UnknownError:
     )
 
 
-def _answers(
-    visible: VisibleRepositories, repository: Repository, listed: Sequence[ListedMissedChange], line_name: str = ""
+def missed_answers(
+    store: Store, repository: Repository, listed: Sequence[ListedMissedChange], line_name: str = ""
 ) -> list[MissedAnswer]:
+    """Build the answers about missed changes of ``repository``, with the positions on one of its lines.
+
+    Raises:
+        HistoryError: there is no such line.
+    """
     if not listed:
         return []
-    positions = visible.store.commits.line(repository, line_name).positions
+    positions = store.commits.line(repository, line_name).positions
     ranges = [each.change.suspect_range for each in listed]
     slots = {slot for suspects in ranges for slot in (suspects.previous, suspects.slot)}
-    hashes = {each.slot: each.commit.hash for each in visible.store.commits.get(repository, sorted(slots))}
+    hashes = {each.slot: each.commit.hash for each in store.commits.get(repository, sorted(slots))}
     return [
         MissedAnswer.of(
             each.change,
@@ -183,8 +191,10 @@ def _answers(
             trace=each.change.trace_id,
             previous=hashes.get(each.change.suspect_range.previous, ""),
             commit=hashes.get(each.change.suspect_range.slot, ""),
+            movement=Movement.of(each.change.movement),
             direction=each.direction,
             finding=each.point.id if each.point else None,
+            alerts=each.point.alerts if each.point else (),
             previous_position=positions.get(each.change.suspect_range.previous),
             position=positions.get(each.change.suspect_range.slot),
         )

@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, Field
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.change_point import Condition, Direction
 from knickpoint.model.proposal import ProposalKind
+from knickpoint.model.step import Movement
 from knickpoint.server.schemas.base import Answer, ChangeId, ChangePointId, FiniteOrNull, Id, MissedId, Text
 from knickpoint.watch.quality.label_audit import LabelDoubt
 
@@ -187,7 +188,7 @@ class MissedAnswer(Answer):
     trace_key: str
     previous: str = Field(description="Hash of the last commit before the change.")
     commit: str = Field(description="Hash of the first measured commit after the change.")
-    movement: int = Field(description="1 where the values went up, -1 where they went down.")
+    movement: Movement
     direction: Direction
     note: str
     who: str
@@ -195,5 +196,6 @@ class MissedAnswer(Answer):
     finding: ChangePointId | None = Field(
         description="The finding that is the same change by now; null while there is none."
     )
+    alerts: list[str] = Field(description="The alerts that find it by now.")
     previous_position: int | None = Field(description="Position of `previous` on the line; null where it is not there.")
     position: int | None = Field(description="Position of `commit` on the line; null where it is not there.")
