@@ -24,7 +24,7 @@ from knickpoint.notify.links import LinkAction, LinkClaim, read_link
 from knickpoint.store import open_store
 from knickpoint.store.tables import metadata
 
-from .conftest import Knick, change_points
+from .conftest import Knick, api, change_points
 
 _CONFIG = """
 [channels.team]
@@ -359,6 +359,16 @@ def test_what_cannot_be_sent_at_all_is_an_error_of_the_command(
     ran = knick("notify", *arguments)
     assert ran.code == 2
     assert reason in ran.errors
+
+
+def test_json_has_the_deliveries_of_the_api(knick: Knick, measured: Measure, instance: Path) -> None:
+    knick("notify")
+    measured(6, 15.0)
+    knick("notify")
+    found = json.loads(knick("deliveries", "list", "--change", "R1", "--format", "json").output)
+    assert found == api(instance, "deliveries?change=R1")
+    assert [(each["id"], each["changes"]) for each in found] == [("D3", ["R1"]), ("D2", ["R1"]), ("D1", ["R1"])]
+    assert knick("deliveries", "list", "--change", "R99").code == 2
 
 
 def test_a_test_message_arrives(knick: Knick, measured: Measure, mailbox: MailBox) -> None:

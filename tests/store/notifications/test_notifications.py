@@ -196,7 +196,7 @@ def test_what_was_sent_is_neither_dropped_nor_sent_again(store: Store) -> None:
 def test_deliveries_are_found_by_change_and_repository(store: Store) -> None:
     store.findings.announcements.append([announced(1), announced(2)])
     plan(store, planned(announced(1)), planned(announced(2)))
-    assert [each.announcements for each in store.notifications.of_change(2)] == [(2,)]
+    assert [each.announcements for each in store.notifications.newest(change=2)] == [(2,)]
     assert [each.id for each in store.notifications.newest(repositories=[1])] == [2, 1]
     assert store.notifications.newest(repositories=[2]) == []
     assert store.notifications.counts() == {("mail", DeliveryState.WAITING): 2}

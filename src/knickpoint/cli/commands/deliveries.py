@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.change_argument import read_change
+from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.notification import DeliveryState
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-def _short(time: str) -> str:
-    return time[:16].replace("T", " ")
-
-
 _COLUMNS: Final = (
     Column("id", text=lambda key: f"D{key}"),
     Column("state"),
@@ -32,8 +29,8 @@ _COLUMNS: Final = (
     Column("recipient", text=lambda recipient: recipient or "(the room)"),
     Column("changes", text=" ".join),
     Column("attempts", right=True),
-    Column("due", text=_short),
-    Column("sent", text=lambda sent: _short(sent) if sent else ""),
+    Column("due"),
+    Column("sent"),
     Column("answer", text=lambda answer: answer if len(answer) <= 80 else f"{answer[:79]}…"),
 )
 
@@ -56,17 +53,19 @@ def list_(
     *, state: str | None, channel: str, change: str, limit: int, instance: str | None, output: OutputFormat
 ) -> None:
     """List deliveries, the newest first."""
+    wanted = DeliveryState(state) if state else None
+    key = read_change(change) if change else None
     with open_chosen_instance(instance) as opened:
-        notifications = opened.store.notifications
-        wanted = DeliveryState(state) if state else None
-        if change:
-            found = [
-                each
-                for each in reversed(notifications.of_change(_number(change, "R")))
-                if wanted in {None, each.state} and channel in {"", each.recipient.channel}
-            ][:limit]
-        else:
-            found = notifications.newest(state=wanted, channel=channel, limit=limit)
+        if key is not None:
+            opened.store.findings.repository_of(key)
+        if output is not OutputFormat.TEXT:
+            from knickpoint.server.answers.deliveries import list_deliveries
+            from knickpoint.server.schemas.deliveries import DeliveryAnswer
+
+            answers = list_deliveries(local_view(opened), change=key, state=wanted, channel=channel, limit=limit)
+            show_answers(DeliveryAnswer, answers, output)
+            return
+        found = opened.store.notifications.newest(change=key, state=wanted, channel=channel, limit=limit)
         about = {
             each.id: each.change_id
             for each in opened.store.findings.announcements.get({key for one in found for key in one.announcements})
@@ -85,7 +84,7 @@ def retry(ids: tuple[str, ...], *, everything: bool, instance: str | None) -> No
 
     with open_chosen_instance(instance) as opened:
         notifications = opened.store.notifications
-        keys = [_number(each, "D") for each in ids]
+        keys = [_number(each) for each in ids]
         if everything:
             keys = [each.id for each in notifications.newest(state=DeliveryState.FAILED, limit=1_000_000)]
         elif not keys:
@@ -105,7 +104,7 @@ def drop(ids: tuple[str, ...], *, instance: str | None) -> None:
     from knickpoint.notify.delivery_changes import drop_deliveries
 
     with open_chosen_instance(instance) as opened:
-        keys = [_number(each, "D") for each in ids]
+        keys = [_number(each) for each in ids]
         count = drop_deliveries(opened.store, keys, who=local_caller().name)
     _finish(count, "dropped", expected=len(keys), states="waiting or failed")
 
@@ -118,10 +117,10 @@ def _finish(count: int, what: str, *, expected: int, states: str) -> None:
         raise InputError(f"{missing} of those named {are} not {states}", remedy="See knick deliveries list.")
 
 
-def _number(text: str, letter: str) -> int:
-    plain = text.upper().removeprefix(letter)
+def _number(text: str) -> int:
+    plain = text.upper().removeprefix("D")
     if not (plain.isascii() and plain.isdigit() and len(plain) < 16):
-        raise InputError(f"{text!r} is no id", remedy=f"Write it as {letter}12 or 12.")
+        raise InputError(f"{text!r} is no id", remedy="Write it as D12 or 12.")
     return int(plain)
 
 
@@ -135,7 +134,11 @@ def _row(delivery: Delivery, about: dict[int, int]) -> Row:
         "recipient": delivery.recipient.address,
         "changes": [f"R{key}" for key in changes],
         "attempts": delivery.attempts,
-        "due": delivery.due.isoformat(),
-        "sent": delivery.sent.isoformat() if delivery.sent else "",
+        "due": _short(delivery.due),
+        "sent": _short(delivery.sent),
         "answer": delivery.answer,
     }
+
+
+def _short(time: datetime | None) -> str:
+    return f"{time:%Y-%m-%d %H:%M}" if time else ""

@@ -21,27 +21,19 @@ def list_deliveries(
     change: int | None,
     state: DeliveryState | None,
     channel: str,
-    before: int | None,
     limit: int,
+    before: int | None = None,
 ) -> list[DeliveryAnswer]:
     """List deliveries about the repositories in which the caller may decide, the newest first.
 
     Raises:
         UnknownError: there is no such change.
     """
-    notifications, allowed = visible.store.notifications, _allowed(visible)
-    if change is None:
-        found = notifications.newest(state=state, channel=channel, repositories=allowed, before=before, limit=limit)
-    else:
+    if change is not None:
         visible.require(Permission.DECIDE, [visible.of_change(change)])
-        found = [
-            each
-            for each in reversed(notifications.of_change(change))
-            if (allowed is None or each.repository_id in allowed)
-            and state in {None, each.state}
-            and channel in {"", each.recipient.channel}
-            and (before is None or each.id < before)
-        ][:limit]
+    found = visible.store.notifications.newest(
+        change=change, state=state, channel=channel, repositories=_allowed(visible), before=before, limit=limit
+    )
     return _answers(visible, found)
 
 
@@ -94,20 +86,8 @@ def _answers(visible: VisibleRepositories, deliveries: Sequence[Delivery]) -> li
     ids = {key for each in deliveries for key in each.announcements}
     about = {each.id: each.change_id for each in visible.store.findings.announcements.get(ids)}
     return [
-        DeliveryAnswer(
-            id=each.id,
-            kind=each.kind,
-            state=each.state,
-            channel=each.recipient.channel,
-            address=each.recipient.address,
-            person=each.recipient.person,
-            changes=list(dict.fromkeys(about[key] for key in each.announcements if key in about)),
-            created=each.created,
-            due=each.due,
-            attempts=each.attempts,
-            answer=each.answer,
-            sent=each.sent,
-            link=each.link,
+        DeliveryAnswer.of(
+            each, each.recipient, changes=list(dict.fromkeys(about[key] for key in each.announcements if key in about))
         )
         for each in deliveries
     ]

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from knickpoint.model.notification import DeliveryState
 from knickpoint.server.answers import deliveries
 from knickpoint.server.callers import Editor
-from knickpoint.server.routes.dependencies import MOST, Visible
-from knickpoint.server.schemas.base import ChangeId
+from knickpoint.server.routes.dependencies import Visible
+from knickpoint.server.schemas.base import ChangeId, DeliveryId
 from knickpoint.server.schemas.deliveries import DeliveriesRequest, DeliveryAnswer, DeliveryChange
 
 __all__ = ["router"]
@@ -27,8 +27,7 @@ def get_deliveries(
     state: Annotated[DeliveryState | None, Query(description="Only those in this state.")] = None,
     channel: Annotated[str, Query(max_length=200, description="Only those of this channel.")] = "",
     before: Annotated[
-        int | None,
-        Query(ge=0, le=MOST, description="Id of the last delivery of the page before. Default: the newest ones."),
+        DeliveryId | None, Query(description="Id of the last delivery of the page before. Default: the newest ones.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1000, description="How many to return.")] = 200,
 ) -> list[DeliveryAnswer]:

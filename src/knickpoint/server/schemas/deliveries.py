@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from knickpoint.model.notification import DeliveryState, NotificationKind
-from knickpoint.server.schemas.base import Answer, ChangeId, Id
+from knickpoint.server.schemas.base import Answer, ChangeId, DeliveryId
 
 __all__ = ["DeliveriesRequest", "DeliveryAnswer", "DeliveryChange"]
 
@@ -15,7 +15,7 @@ __all__ = ["DeliveriesRequest", "DeliveryAnswer", "DeliveryChange"]
 class DeliveryAnswer(Answer):
     """One delivery: a message to one recipient, and how far it is."""
 
-    id: int
+    id: DeliveryId
     kind: NotificationKind
     state: DeliveryState
     channel: str = Field(description="Name of the channel.")
@@ -33,7 +33,7 @@ class DeliveryAnswer(Answer):
 class DeliveriesRequest(Answer):
     """Which deliveries to change."""
 
-    ids: list[Id] = Field(max_length=10_000, description="Ids of deliveries.")
+    ids: list[DeliveryId] = Field(max_length=10_000)
 
 
 class DeliveryChange(Answer):

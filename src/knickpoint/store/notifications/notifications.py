@@ -316,26 +316,25 @@ class Notifications:
         """Return deliveries by id, ascending; ids that do not exist are left out."""
         return self._select(self._database.among(delivery.c.id, "ids"), ids)
 
-    def of_change(self, key: int) -> list[Delivery]:
-        """Return the deliveries about the change ``key``, the oldest first."""
-        chains = select(announcement.c.chain).where(self._database.among(announcement.c.change_id, "ids"))
-        about = select(delivery_item.c.delivery_id).where(delivery_item.c.chain.in_(chains))
-        return self._select(delivery.c.id.in_(about), [key])
-
     def newest(
         self,
         *,
+        change: int | None = None,
         state: DeliveryState | None = None,
         channel: str = "",
         repositories: Collection[int] | None = None,
         before: int | None = None,
         limit: int = 100,
     ) -> list[Delivery]:
-        """Return deliveries, the newest first, with an id below ``before``.
+        """Return deliveries, the newest first, with an id below ``before``; those about one ``change``, or all.
 
         ``repositories`` are ids; None means all. A delivery about several repositories is returned for None only.
         """
         query = select(delivery)
+        if change is not None:
+            chains = select(announcement.c.chain).where(announcement.c.change_id == change)
+            about = select(delivery_item.c.delivery_id).where(delivery_item.c.chain.in_(chains))
+            query = query.where(delivery.c.id.in_(about))
         if state is not None:
             query = query.where(delivery.c.state == state.value)
         if channel:
