@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.conftest import Knick
+from tests.cli.conftest import Knick, api
 from tests.cli.conftest import knick as knick  # noqa: PLC0414 - the fixture
 from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, QuickPool, recipe
 
@@ -155,6 +155,14 @@ def test_a_bisection_is_shown_while_it_waits_while_it_runs_and_when_it_has_ended
     assert "\x1b" not in during
     assert during.endswith("[2J.\n")
     assert after.startswith("Gave up: the budget of 1 probe is spent.")
+
+
+def test_json_has_the_bisections_of_the_api(held: Bisectable, knick: Knick) -> None:
+    finish(held)
+    directory = held.instance.directory
+    found = json.loads(knick("bisections", "--all", "--format", "json", "--instance", directory).output)
+    assert found == api(directory, "bisections")
+    assert [(each["id"], each["change"], each["state"]) for each in found] == [("B1", f"R{held.change}", "gave up")]
 
 
 def test_a_bisection_that_does_not_exist_is_one_line(held: Bisectable, knick: Knick) -> None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.terminal import without_control
 from knickpoint.cli.verbosity import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
-    from knickpoint.model.commit import Commit
+    from knickpoint.model.commit import Commit, Repository
     from knickpoint.store import Store
     from knickpoint.store.bisections import StoredBisection
 
@@ -57,9 +57,15 @@ def command(
         return
     states = () if everything else tuple(state for state in BisectionState if not state.ended)
     with open_chosen_instance(instance) as opened:
-        names = {each.id: each.name for each in opened.store.commits.repositories()}
+        if output is not OutputFormat.TEXT:
+            from knickpoint.server.answers.bisections import list_bisections
+            from knickpoint.server.schemas.bisections import BisectionAnswer
+
+            show_answers(BisectionAnswer, list_bisections(local_view(opened), "", states, 0, limit), output)
+            return
+        repositories = {each.id: each for each in opened.store.commits.repositories()}
         found = opened.store.bisections.newest(states=states, limit=limit)
-        rows = [_row(opened.store, each, names) for each in found]
+        rows = [_row(opened.store, each, repositories[each.request.repository_id]) for each in found]
     empty = "There are no bisections." if everything else "No bisection waits or runs; --all lists those that ended."
     show(_COLUMNS, rows, output, empty=empty)
 
@@ -121,14 +127,13 @@ def _standing(found: StoredBisection, commits: Sequence[Commit]) -> str:
     return f"{left}; {found.holder} runs it" if found.holder else f"{left}; no worker has it now"
 
 
-def _row(store: Store, found: StoredBisection, names: dict[int, str]) -> Row:
+def _row(store: Store, found: StoredBisection, repository: Repository) -> Row:
     asked, answer = found.request, found.answer
-    repository = next(each for each in store.commits.repositories() if each.id == asked.repository_id)
     commits = {each.slot: each.commit.hash for each in store.commits.get(repository, list(answer.culprits))}
     probes = store.bisections.journal(found.id).probes()
     return {
         "id": found.name,
-        "repository": names[asked.repository_id],
+        "repository": repository.name,
         "change": f"R{asked.change_id}" if asked.change_id else "",
         "recipe": asked.recipe,
         "state": found.state.value,

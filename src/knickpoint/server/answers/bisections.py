@@ -169,24 +169,16 @@ def _answer(visible: VisibleRepositories, repository: Repository, found: StoredB
     asked, answer = found.request, found.answer
     commits = _commits(visible, repository, found) if answer.culprits else {}
     probes = visible.store.bisections.journal(found.id).probes()
-    return BisectionAnswer(
-        id=found.id,
+    return BisectionAnswer.of(
+        found,
+        asked,
+        answer,
         repository=repository.name,
         change=asked.change_id or None,
         trace=asked.trace_key,
-        recipe=asked.recipe,
-        state=found.state,
-        reason=answer.reason,
         culprits=[commits[slot] for slot in answer.culprits if slot in commits],
-        probability=answer.probability,
         commits=len(asked.slots) - 1,
         probes=sum(each.result is not None for each in probes),
-        who=asked.who,
-        by_rule=asked.by_rule,
-        asked=asked.asked,
-        started=found.started,
-        ended=found.ended,
-        stopping=found.stopping,
     )
 
 
