@@ -14,7 +14,7 @@ from tests.notify.tracker_server import TOKEN
 
 from knickpoint.instance import Worker, open_instance
 
-from .conftest import Knick
+from .conftest import Knick, api
 
 
 @pytest.fixture
@@ -79,11 +79,15 @@ def test_an_unknown_tracker_is_refused_with_the_known_ones(knick: Knick) -> None
     assert "The trackers are: code." in knick("triage", first_change(knick), "--create", "jira").errors
 
 
-def test_a_sync_brings_back_what_people_changed(knick: Knick, tracker: GitHubServer) -> None:
+def test_a_sync_brings_back_what_people_changed(judged: Path, knick: Knick, tracker: GitHubServer) -> None:
     knick("triage", first_change(knick), "--create", "code")
     tracker.touch(tracker.tickets[1], title="Sorting is slow", assignee="ada")
     assert knick("tickets", "sync").output == "code: 1 ticket changed.\n"
-    (row,) = json.loads(knick("tickets", "list", "--format", "json").output)
+    (judged / "tickets.csv").write_text("name,commit\nPERF-1,73106d259b\n", encoding="utf-8")
+    knick("tickets", "put", "tickets.csv")
+    row, imported = listed = json.loads(knick("tickets", "list", "--format", "json").output)
+    assert listed == api(judged, "tickets")
+    assert (imported["name"], imported["title"]) == ("PERF-1", "")
     assert (row["name"], row["title"], row["assignee"], row["open"]) == (
         "ada/textmill#1",
         "Sorting is slow",

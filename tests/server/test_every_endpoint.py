@@ -122,6 +122,7 @@ GET    /api/v1/traces                         401 200 200 200 404 200 403 200 20
 GET    /api/v1/facets                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/values                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/tickets                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/ticket-marks                   401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/marks                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/trackers                       401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}                   401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -286,7 +287,8 @@ class Served:
             "GET /api/v1/members": {"params": {"change": closed.change}},
             "GET /api/v1/triage": {"params": {"finding": closed.finding}},
             "GET /api/v1/values": {"params": {"traces": str(closed.trace)}},
-            "GET /api/v1/tickets": {"params": {"traces": str(closed.trace)}},
+            "GET /api/v1/tickets": of_closed,
+            "GET /api/v1/ticket-marks": {"params": {"traces": str(closed.trace)}},
             "GET /api/v1/marks": {"params": {"traces": str(closed.trace)}},
             "GET /api/v1/traces/{key}/runs": {"params": {"commit": closed.commit}},
             "GET /api/v1/formulas": {"params": {"formula": 'filter("")', **of_closed["params"]}},

@@ -46,7 +46,7 @@ def trace_id(client: Client, benchmark: str) -> int:
 
 
 def marks(client: Client, *traces: int) -> list[dict[str, Any]]:
-    answer = client.get("/api/v1/tickets", params={"traces": ",".join(map(str, traces))})
+    answer = client.get("/api/v1/ticket-marks", params={"traces": ",".join(map(str, traces))})
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()
     return found

@@ -388,7 +388,7 @@ export const api = {
   environments: (id: number, line: string, signal?: AbortSignal) =>
     get<Environment[]>(apiUrl(`traces/${id}/environments`, { line }), signal),
   tickets: (traces: readonly number[], line: string, signal?: AbortSignal) =>
-    inBatches(traces, (batch) => get<TicketMark[]>(apiUrl("tickets", { traces: batch, line }), signal)),
+    inBatches(traces, (batch) => get<TicketMark[]>(apiUrl("ticket-marks", { traces: batch, line }), signal)),
   /** The findings on traces, and on few of them the changes of environment. */
   marks: (traces: readonly number[], environments: boolean, signal?: AbortSignal) =>
     inBatches(traces, (batch) => get<Mark[]>(apiUrl("marks", { traces: batch, environments }), signal)),

@@ -114,7 +114,7 @@ async function find(from: PublishedFiles, path: string, search: URLSearchParams)
     case "values":
       return search.has("traces") ? ofTraces(from, known, path, search) : foundValues(from, known, repository, search);
     case "marks":
-    case "tickets":
+    case "ticket-marks":
       return ofTraces(from, known, path, search);
   }
   if (path in fixed) return fixed[path];
@@ -216,7 +216,7 @@ async function foundValues(
 async function ofTraces(
   from: PublishedFiles,
   known: readonly Repository[],
-  path: "values" | "marks" | "tickets",
+  path: "values" | "marks" | "ticket-marks",
   search: URLSearchParams,
 ): Promise<unknown> {
   const line = search.get("line") ?? "";

@@ -250,7 +250,7 @@ class _Reader:
             "quarantined": [_plain(each) for each in quarantines.list_quarantined_values(self.visible, key, "")],
             "remeasured": [_plain(each) for each in bisections.list_remeasured(self.visible, key, "")],
             "marks": [_plain(each) for each in sorted(found, key=lambda mark: mark.position)],
-            "tickets": [_plain(each) for each in tickets.list_ticket_marks(self.visible, [key], "")],
+            "ticket-marks": [_plain(each) for each in tickets.list_ticket_marks(self.visible, [key], "")],
         }
 
     def reports(self, line: Line) -> Iterator[tuple[str, Any]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.verbosity import note
 from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import InputError
@@ -43,13 +43,20 @@ def list_(instance: str | None, output: OutputFormat) -> None:
 
     A closed ticket with a fixing revision is compared with the data: fixed, not-fixed or not-measured.
     """
+    from knickpoint.watch.triage.tickets import tracked_tickets
+
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
         store = opened.store
+        if output is not OutputFormat.TEXT:
+            from knickpoint.server.answers.tickets import list_tickets
+            from knickpoint.server.schemas.tickets import TicketAnswer
+
+            show_answers(TicketAnswer, list_tickets(local_view(opened)), output)
+            return
         for repository in store.commits.repositories():
             tickets = store.findings.tickets.all(repository)
             slots = sorted({ticket.slot for ticket in tickets})
-            states = store.findings.tracker_tickets.by_name({ticket.name for ticket in tickets})
             hashes = {each.slot: each.commit.hash for each in store.commits.get(repository, slots)}
             rows += [
                 {
@@ -57,15 +64,14 @@ def list_(instance: str | None, output: OutputFormat) -> None:
                     "repository": repository.name,
                     "commit": hashes.get(ticket.slot, ""),
                     "query": ticket.query,
-                    "open": ticket.open,
-                    "fixed": state.fixed if state else "",
-                    "verdict": state.verdict.value if state else "",
-                    "assignee": state.assignee if state else "",
-                    "title": state.title if state else "",
-                    "url": ticket.url,
+                    "open": tracked.open,
+                    "fixed": tracked.fixed,
+                    "verdict": tracked.verdict.value,
+                    "assignee": tracked.assignee,
+                    "title": tracked.title,
+                    "url": tracked.url,
                 }
-                for ticket in tickets
-                for state in (states.get(ticket.name),)
+                for ticket, tracked in tracked_tickets(store, tickets)
             ]
     show(_LIST, rows, output, empty="There are no tickets.")
 

@@ -1,4 +1,4 @@
-"""List the tickets of traces, also where no change is, and make new ones in a tracker."""
+"""List tickets, also those of traces where no change is, and make new ones in a tracker."""
 
 from __future__ import annotations
 
@@ -12,13 +12,33 @@ from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
-from knickpoint.model.ticket import FixVerdict
+from knickpoint.model.ticket import TrackerTicket
 from knickpoint.server.answers.triage import request_targets
-from knickpoint.server.schemas.tickets import TicketMarkAnswer, TrackerAnswer
+from knickpoint.server.schemas.tickets import TicketAnswer, TicketMarkAnswer, TrackerAnswer
 from knickpoint.server.schemas.triage import TriageRequest
 from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.watch.triage.tickets import tracked_tickets
 
-__all__ = ["list_ticket_marks", "list_trackers", "with_new_ticket"]
+__all__ = ["list_ticket_marks", "list_tickets", "list_trackers", "with_new_ticket"]
+
+
+def list_tickets(visible: VisibleRepositories, name: str = "") -> list[TicketAnswer]:
+    """Return the tickets of the repository ``name``, or of all.
+
+    Raises:
+        HistoryError: there is no such repository.
+    """
+    store = visible.store
+    answers: list[TicketAnswer] = []
+    for repository in visible.some(name):
+        tickets = store.findings.tickets.all(repository)
+        slots = sorted({each.slot for each in tickets})
+        hashes = {each.slot: each.commit.hash for each in store.commits.get(repository, slots)}
+        answers += (
+            TicketAnswer.of(tracked, ticket, repository=repository.name, commit=hashes.get(ticket.slot, ""))
+            for ticket, tracked in tracked_tickets(store, tickets)
+        )
+    return answers
 
 
 def list_ticket_marks(visible: VisibleRepositories, keys: Sequence[int], line_name: str) -> list[TicketMarkAnswer]:
@@ -32,32 +52,22 @@ def list_ticket_marks(visible: VisibleRepositories, keys: Sequence[int], line_na
     repository, traces = visible.traces(keys)
     params = {trace.id: decode_key(trace.key) for trace in traces}
     line = store.commits.line(repository, line_name)
-    found: dict[tuple[str, int], tuple[str, bool, list[int]]] = {}
-    for ticket in store.findings.tickets.all(repository):
-        if ticket.slot in line.positions:
-            query = parse_query(ticket.query)
-            about = [key for key, each in params.items() if query.matches(each)]
-            _, _, known = found.setdefault((ticket.name, ticket.slot), (ticket.url, ticket.open, []))
-            known += [key for key in about if key not in known]
-    states = store.findings.tracker_tickets.by_name({name for name, _ in found})
-    marks = []
-    for (name, slot), (url, is_open, about) in found.items():
-        state = states.get(name)
-        if about:
-            marks.append(
-                TicketMarkAnswer(
-                    name=name,
-                    title=state.title if state else "",
-                    url=state.url if state else url,
-                    open=state.open if state else is_open,
-                    assignee=state.assignee if state else "",
-                    position=line.positions[slot],
-                    traces=about,
-                    fixed=state.fixed if state else "",
-                    fixed_position=_position(visible, line, state.fixed) if state else None,
-                    verdict=state.verdict if state else FixVerdict.NONE,
-                )
-            )
+    placed = [each for each in store.findings.tickets.all(repository) if each.slot in line.positions]
+    found: dict[tuple[str, int], tuple[TrackerTicket, dict[int, None]]] = {}
+    for ticket, tracked in tracked_tickets(store, placed):
+        query = parse_query(ticket.query)
+        _, about = found.setdefault((ticket.name, ticket.slot), (tracked, {}))
+        about.update(dict.fromkeys(key for key, each in params.items() if query.matches(each)))
+    marks = [
+        TicketMarkAnswer.of(
+            tracked,
+            position=line.positions[slot],
+            traces=list(about),
+            fixed_position=_position(visible, line, tracked.fixed),
+        )
+        for (_, slot), (tracked, about) in found.items()
+        if about
+    ]
     return sorted(marks, key=lambda mark: (mark.position, mark.name))
 
 

@@ -16,7 +16,7 @@ from knickpoint.server.answers.marks import list_marks
 from knickpoint.server.answers.patterns import read_patterns
 from knickpoint.server.answers.runs import list_never_measured_answers, list_runs, list_without_value
 from knickpoint.server.answers.tabular_values import list_values, write_points
-from knickpoint.server.answers.tickets import list_ticket_marks
+from knickpoint.server.answers.tickets import list_ticket_marks, list_tickets
 from knickpoint.server.answers.traces import (
     list_facets,
     list_traces,
@@ -49,7 +49,7 @@ from knickpoint.server.schemas.explanations import ExplanationAnswer
 from knickpoint.server.schemas.marks import MarkAnswer
 from knickpoint.server.schemas.patterns import PatternsAnswer
 from knickpoint.server.schemas.runs import EnvironmentAnswer, NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
-from knickpoint.server.schemas.tickets import TicketMarkAnswer
+from knickpoint.server.schemas.tickets import TicketAnswer, TicketMarkAnswer
 from knickpoint.server.schemas.traces import FacetsAnswer, TraceAnswer, TracesAnswer
 from knickpoint.server.schemas.values import TraceValuesAnswer
 
@@ -205,7 +205,13 @@ def get_points(
 
 
 @router.get("/tickets")
-def get_tickets(
+def get_tickets(visible: Visible, repository: RepositoryName = "") -> list[TicketAnswer]:
+    """List the tickets: those that were imported, and those of trackers with what came back from there."""
+    return list_tickets(visible, repository)
+
+
+@router.get("/ticket-marks")
+def get_ticket_marks(
     visible: Visible,
     *,
     traces: Annotated[

@@ -17,12 +17,13 @@ from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query, QueryTerm, parse_query
+from knickpoint.model.ticket import TrackerTicket
 from knickpoint.store import Store
 from knickpoint.store.findings.groups import GroupMember
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.lines import Lines
 
-__all__ = ["covering_query", "match_tickets", "put_tickets"]
+__all__ = ["covering_query", "match_tickets", "put_tickets", "tracked_tickets"]
 
 _MOST_VALUES: Final = 50
 """Values of one param that a query of a ticket names."""
@@ -43,6 +44,13 @@ def put_tickets(
     with store.transaction():
         store.findings.tickets.put(repository, tickets)
         return match_tickets(store, repository, afresh=afresh)
+
+
+def tracked_tickets(store: Store, tickets: Sequence[Ticket]) -> list[tuple[Ticket, TrackerTicket]]:
+    """Return each ticket with its state in its tracker; the state of an imported one is as it was imported."""
+    known = store.findings.tracker_tickets.by_name({ticket.name for ticket in tickets})
+    imported = (TrackerTicket("", each.name, each.url, title="", open=each.open) for each in tickets)
+    return [(ticket, known.get(ticket.name, state)) for ticket, state in zip(tickets, imported, strict=True)]
 
 
 def match_tickets(
