@@ -135,7 +135,7 @@ def test_a_wheel_has_what_is_read_at_run_time_and_no_sources_of_it(built: Path) 
         r"knickpoint/native/_kernels\.abi3\.so",
         r"knickpoint/server/static/index\.html",
         r"knickpoint/server/static/assets/.*\.js",
-        r"knickpoint/store/migrations/versions/0001_initial\.py",
+        r"knickpoint/store/migrations/versions/\d{4}_first\.py",
         r"knickpoint/store/migrations/script\.py\.mako",
         r"knickpoint/detect/methods/default/forest\.json",
     ):

@@ -233,20 +233,6 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     databases.drop(name)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def empty_location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Name a database without tables."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "old.db")
-        return
-    cluster: Cluster = request.getfixturevalue("cluster")
-    databases: Databases = request.getfixturevalue("databases")
-    name = f"old_{next(_NUMBERS)}"
-    databases.create(name)
-    yield cluster.url(name)
-    databases.drop(name)
-
-
 @pytest.fixture
 def store(location: str) -> Iterator[Store]:
     with open_store(location) as opened:

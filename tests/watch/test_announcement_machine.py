@@ -22,6 +22,7 @@ from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import ChangePoint, Status
 from knickpoint.model.errors import StoreError
 from knickpoint.store.findings.announcements import AnnouncementLedger
+from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo_last
 
@@ -208,7 +209,8 @@ class Ledger(RuleBasedStateMachine):
         known = statements.of_changes(range(1, 200))
         live = {point.change_id for point in self.world.store.findings.points(range(1, 200))} - {0}
         assert live <= known.keys()
-        statements.rewrite()
+        with self.world.store.transaction():
+            self.world.store.database.later(STATEMENTS_OF_CHANGES, known)
         assert statements.of_changes(range(1, 200)) == known
 
     @invariant()

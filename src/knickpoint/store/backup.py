@@ -69,7 +69,7 @@ def restore(path: Path, location: str | Path) -> None:
     """Make a store at ``location``, where there is none yet, from the file of a backup.
 
     Raises:
-        StoreError: the file is no complete backup, it comes from a newer version, or there is a store already.
+        StoreError: the file is no complete backup, its schema is not known, or there is a store already.
     """
     _check_backup(path)
     database = Database(location)
@@ -134,12 +134,8 @@ def _check_backup(path: Path) -> None:
         raise StoreError(f"the backup is damaged ({state})", where=str(path), remedy="Use an older backup.")
     if not (isinstance(revision, str) and re.fullmatch(r"[0-9]{4}", revision)):
         raise StoreError("the file is not a backup (of an unknown schema)", where=str(path), remedy=remedy)
-    if revision > schema.HEAD:
-        raise StoreError(
-            f"the backup has schema {revision}, this version of Knickpoint knows up to {schema.HEAD}",
-            where=str(path),
-            remedy="Upgrade Knickpoint: pip install --upgrade knickpoint.",
-        )
+    if not schema.FIRST <= revision <= schema.HEAD:
+        raise schema.unknown_schema("the backup", str(path), revision)
 
 
 def _check_active_parts(connection: sqlite3.Connection, path: Path) -> None:

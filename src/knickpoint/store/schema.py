@@ -15,7 +15,6 @@ from sqlalchemy import Connection, inspect, select, text
 from knickpoint.model.errors import StoreError
 from knickpoint.store.database import Database
 from knickpoint.store.database_address import make_private_file
-from knickpoint.store.findings.statements import StatementTable
 from knickpoint.store.tables import metadata
 from knickpoint.store.tables.support import schema_support
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from alembic.script import Script
 
 __all__ = [
+    "FIRST",
     "HEAD",
     "create",
     "create_missing",
@@ -34,17 +34,23 @@ __all__ = [
     "refuse_unknown",
     "refuse_writing_to_newer",
     "triggers",
+    "unknown_schema",
 ]
 
 _STATED: Final = "SELECT version_num FROM alembic_version"
 
-_WITH_STATEMENTS: Final = "0044"
-"""The revision from which on each change has a statement as it is today: all are written again on the way to it."""
-
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
-HEAD: Final = max(path.name[:4] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
-"""The newest revision; the name of a migration begins with its revision."""
+_NUMBERS: Final = sorted(path.name[:4] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+
+FIRST: Final = _NUMBERS[0]
+"""The revision of a new store before any later migration; the name of a migration begins with its revision."""
+
+HEAD: Final = _NUMBERS[-1]
+"""The newest revision."""
+
+_LAST_WITH_OLDER: Final = "b9b027cb61"
+"""The last commit that brings stores of revisions before :data:`FIRST` up to date."""
 
 
 def current_revision(connection: Connection) -> str:
@@ -80,7 +86,8 @@ def ensure(database: Database) -> None:
     """Check that there is a store, and migrate an older one to the newest schema.
 
     Raises:
-        StoreError: there is no store, or a newer version of Knickpoint migrated it to what this one cannot use.
+        StoreError: there is no store, its schema is older than the first migration, or a newer version of Knickpoint
+            migrated it to what this one cannot use.
     """
     with database.reading() as connection:
         revision = current_revision(connection)
@@ -124,7 +131,7 @@ def refuse_unknown(database: Database, connection: Connection) -> None:
     """
     revision = _stated_revision(connection)
     if revision > HEAD:
-        raise _too_new(database, revision)
+        raise unknown_schema("the store", database.where, revision)
 
 
 def _stated_revision(connection: Connection) -> str:
@@ -136,14 +143,21 @@ def _refuse_newer(database: Database, connection: Connection, revision: str) -> 
         return
     since = connection.execute(select(schema_support.c.since).where(schema_support.c.revision == revision)).scalar()
     if since is None or since > HEAD:
-        raise _too_new(database, revision)
+        raise unknown_schema("the store", database.where, revision)
 
 
-def _too_new(database: Database, revision: str) -> StoreError:
+def unknown_schema(what: str, where: str, revision: str) -> StoreError:
+    """Return the error of a store or backup that is newer than :data:`HEAD`, or older than :data:`FIRST`."""
+    if revision > HEAD:
+        limit, remedy = f"up to {HEAD}", "Upgrade Knickpoint: pip install --upgrade knickpoint."
+    else:
+        limit = f"{FIRST} and later"
+        remedy = (
+            f"Bring it up to date with commit {_LAST_WITH_OLDER} of Knickpoint: there, knick doctor upgrades a store,"
+            " knick restore a backup, and knick backup writes a file that can be restored here."
+        )
     return StoreError(
-        f"the store has schema {revision}, this version of Knickpoint knows up to {HEAD}",
-        where=database.where,
-        remedy="Upgrade Knickpoint: pip install --upgrade knickpoint.",
+        f"{what} has schema {revision}, this version of Knickpoint knows {limit}", where=where, remedy=remedy
     )
 
 
@@ -166,14 +180,15 @@ def differences(connection: Connection) -> list[str]:
     return described + [f"add trigger {statement.split()[2]}" for statement in sorted(missing)]
 
 
-def migrate(database: Database, to: str = "head") -> None:
-    """Run the missing migrations up to the revision ``to``, all in one transaction.
+def migrate(database: Database) -> None:
+    """Run the missing migrations, all in one transaction.
 
     Processes that open an older store at the same time take turns, as all writers do; each finds what the one before it
     did.
 
     Raises:
-        StoreError: meanwhile, a newer version of Knickpoint migrated it to what this one cannot use.
+        StoreError: the schema is older than the first migration, or meanwhile, a newer version of Knickpoint migrated it
+            to what this one cannot use.
     """
     from alembic import command
     from alembic.config import Config
@@ -185,12 +200,11 @@ def migrate(database: Database, to: str = "head") -> None:
         _refuse_newer(database, connection, before)
         if before > HEAD:
             return
+        if before and before < FIRST:
+            raise unknown_schema("the store", database.where, before)
         config.attributes["connection"] = connection
-        command.upgrade(config, to)
-        if before < _WITH_STATEMENTS <= current_revision(connection):
-            StatementTable(database).rewrite()
-        if inspect(connection).has_table(schema_support.name):
-            _state_support(connection)
+        command.upgrade(config, "head")
+        _state_support(connection)
 
 
 def _state_support(connection: Connection) -> None:

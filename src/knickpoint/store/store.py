@@ -238,8 +238,8 @@ def open_store(location: str | Path) -> Store:
     """Open the store at ``location``; an older schema is migrated.
 
     Raises:
-        StoreError: there is none (``knick init`` makes one), it cannot be read, or a newer version of Knickpoint
-            wrote it.
+        StoreError: there is none (``knick init`` makes one), it cannot be read, a newer version of Knickpoint wrote it,
+            or its schema is older than the first migration.
     """
     database = Database(location)
     if database.embedded and Path(database.url.database or "").is_dir():

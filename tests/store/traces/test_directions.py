@@ -1,4 +1,4 @@
-"""Directions of traces: what results state, what units say, and what rules say; and how older stores learn of it."""
+"""Directions of traces: what results state, what units say, and what rules say; and units that older versions did not know."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.unit import Better
 from knickpoint.store import Store, open_store
 from knickpoint.store.array_codec import pack, unpack
-from knickpoint.store.schema import HEAD, migrate
-from knickpoint.store.traces.trace_requests import BETTERS
 
 pytestmark = pytest.mark.alike
 
@@ -88,105 +86,24 @@ def test_a_trace_of_which_neither_is_better_by_rule_does_not_lack_a_direction(be
     assert (better(bench.store), bench.store.traces.without_direction(ids)) == (Better.UNKNOWN, [])
 
 
-def aged(bench: Bench, *, directions: dict[str, Better], dimensions: dict[str, int]) -> None:
-    """Make the store one of revision 0008: with these directions of traces, and dimensions of units, by unit."""
-    store = bench.store
+def set_apart(store: Store, unit: str, dimension: int) -> None:
+    """Give a unit and its only trace the dimension that a version would have stored which did not know the unit."""
     with store.transaction() as connection:
-        units = {row.id: row for row in connection.execute(text("SELECT id, text, dimension FROM unit"))}
-        codes = {row.id: BETTERS.index(directions[row.text]) for row in units.values() if row.text in directions}
-        for written, dimension in dimensions.items():
-            values = {"text": written, "dimension": dimension}
-            connection.execute(text("UPDATE unit SET dimension = :dimension WHERE text = :text"), values)
-            having = "unit_id = (SELECT id FROM unit WHERE text = :text)"
-            connection.execute(text(f"UPDATE trace_identity SET dimension = :dimension WHERE {having}"), values)
-        for number, code in codes.items():
-            values = {"unit": number, "better": code}
-            connection.execute(text("UPDATE trace_identity SET better = :better WHERE unit_id = :unit"), values)
+        values = {"text": unit, "dimension": dimension}
+        connection.execute(text("UPDATE unit SET dimension = :dimension WHERE text = :text"), values)
+        of_unit = "unit_id = (SELECT id FROM unit WHERE text = :text)"
+        connection.execute(text(f"UPDATE trace_identity SET dimension = :dimension WHERE {of_unit}"), values)
+        (number,) = connection.execute(text("SELECT id FROM unit WHERE text = :text"), {"text": unit}).one()
         for row in connection.execute(text("SELECT id, facts FROM chunk")).all():
-            unit, dimension, better_code = (column.tolist() for column in unpack(row.facts, 3))
-            moved = [dimensions.get(units[number].text, before) for number, before in zip(unit, dimension, strict=True)]
-            learned = [codes.get(number, before) for number, before in zip(unit, better_code, strict=True)]
-            facts = pack(np.array(unit), np.array(moved), np.array(learned))
+            units, dimensions, better_codes = unpack(row.facts, 3)
+            facts = pack(units, np.where(units == number, dimension, dimensions), better_codes)
             connection.execute(text("UPDATE chunk SET facts = :facts WHERE id = :id"), {"facts": facts, "id": row.id})
-        connection.execute(text("UPDATE alembic_version SET version_num = '0008'"))
-    # Only revision 0009 is repeated: what later ones add is there.
-    migrate(bench.store.database, "0009")
-    with bench.store.transaction() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = :newest"), {"newest": HEAD})
-
-
-@pytest.mark.parametrize(
-    ("series", "before", "after"),
-    [
-        (("errors/s", "e"), Better.HIGHER, Better.LOWER),
-        (("MB/sec", "gc.alloc.rate"), Better.HIGHER, Better.LOWER),
-        (("ops/s", "throughput"), Better.HIGHER, Better.HIGHER),
-        (("ops/s", "inverse"), Better.LOWER, Better.LOWER),
-        (("widgets/s", "w"), Better.HIGHER, Better.UNKNOWN),
-        (("Mbps", "net"), Better.UNKNOWN, Better.HIGHER),
-        (("ms/req", "wait"), Better.UNKNOWN, Better.LOWER),
-        (("points", "score"), Better.HIGHER, Better.HIGHER),
-        (("", "errors"), Better.UNKNOWN, Better.LOWER),
-    ],
-)
-def test_a_trace_of_an_older_store_gets_its_direction(
-    bench: Bench, location: str, series: tuple[str, str], before: Better, after: Better
-) -> None:
-    unit, metric = series
-    put(bench, 0, unit, name="a", metric=metric)
-    aged(bench, directions={unit: before}, dimensions={})
-    with open_store(location) as store:
-        assert better(store) is after
-
-
-@pytest.mark.parametrize(
-    ("written", "metric", "unit"),
-    [
-        ("", "ms", "ms"),
-        ("", "net_mbps", "mbps"),
-        ("s", "requests_per_s", "requests/s"),
-        ("min", "latency_min", ""),
-        ("s", "ops_s", "ops/s"),
-        ("s", "latency_s", "s"),
-        ("ms", "p99_ms", "ms"),
-        ("MB", "ms", "MB"),
-    ],
-)
-def test_a_trace_of_an_older_store_goes_on_in_the_unit_of_its_metrics_name(
-    bench: Bench, location: str, written: str, metric: str, unit: str
-) -> None:
-    put(bench, 0, written, name="a", metric=metric)
-    put(bench, 0, "us", name="b")
-    aged(bench, directions={}, dimensions={})
-    with open_store(location) as store:
-        bench.store = store
-        put(bench, 1, unit, name="a", metric=metric)
-        assert sorted(trace.unit for trace in traces(store)) == sorted([unit, "us"])
-
-
-def test_an_older_trace_keeps_its_unit_where_its_key_has_a_trace_in_the_other(bench: Bench, location: str) -> None:
-    put(bench, 0, "", name="a", metric="ms")
-    put(bench, 0, "s", name="a", metric="ms")
-    aged(bench, directions={}, dimensions={})
-    with open_store(location) as store:
-        assert sorted(trace.unit for trace in traces(store)) == ["", "s"]
-
-
-def test_a_trace_in_a_unit_that_was_unknown_goes_on(bench: Bench, location: str) -> None:
-    put(bench, 0, "Mbps")
-    aged(bench, directions={"Mbps": Better.UNKNOWN}, dimensions={})
-    with open_store(location) as store:
-        bench.store = store
-        put(bench, 1, "Mbps")
-        put(bench, 2, "Gbit/s")
-        (trace,) = traces(store)
-        assert store.frames.values(bench.line, [trace.id], first=0, last=2).tolist() == [[1.0, 1.0, 1000.0]]
 
 
 def test_units_that_were_strangers_once_share_a_trace_where_only_one_has_it(bench: Bench, location: str) -> None:
     put(bench, 0, "MB/s", name="b")
     put(bench, 0, "Mbps")
-    aged(bench, directions={}, dimensions={"Mbps": 2})
+    set_apart(bench.store, "Mbps", 2)
     with open_store(location) as store:
         bench.store = store
         put(bench, 1, "MB/s")

@@ -68,11 +68,6 @@ class StatementTable:
             found = self._members(connection, change_point.c.id, wanted)
         return state_change([each for members in found.values() for each in members])
 
-    def rewrite(self) -> None:
-        """Write the statements of all changes again, after the rule changed."""
-        with self._database.transaction() as connection:
-            self._database.later(STATEMENTS_OF_CHANGES, connection.execute(select(change.c.id)).scalars())
-
     def _touch_changes(self, connection: Connection, points: set[int]) -> None:
         query = select(change_point.c.change_id).distinct().where(self._database.among(change_point.c.id, "ids"))
         found = connection.execute(query, {"ids": self._database.listed(sorted(points))}).scalars()
