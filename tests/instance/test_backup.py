@@ -318,7 +318,7 @@ def with_statements(saved: Path, place: Path, *statements: str) -> Path:
         ("DROP TABLE bystander", "add table bystander"),
         ("DROP TRIGGER audit_entry_is_kept", "add trigger audit_entry_is_kept"),
         ("UPDATE alembic_version SET version_num = '9999'", "Upgrade Knickpoint"),
-        ("UPDATE alembic_version SET version_num = '0001'", "knick backup writes a file that can be restored here"),
+        ("UPDATE alembic_version SET version_num = '0001'", "changed.tar: the backup has schema 0001, this version"),
         ("UPDATE alembic_version SET version_num = 'x'", "unknown schema"),
         ("UPDATE alembic_version SET version_num = 7", "unknown schema"),
         ("INSERT INTO alembic_version VALUES ('0001')", "not a backup"),

@@ -96,7 +96,11 @@ def restore_instance(
             _unpack(path, folder)
             if store:
                 _set_store(folder / CONFIG_FILE, store)
-            unset = restore_files(folder, directory, keep_tokens=keep_tokens, outside=outside or bool(store))
+            try:
+                unset = restore_files(folder, directory, keep_tokens=keep_tokens, outside=outside or bool(store))
+            except StoreError as error:
+                error.where = error.where.replace(str(folder / STORE_COPY), str(path))
+                raise
     except OSError as error:
         raise ConfigError(
             f"an instance cannot be made there: {error.strerror}",
