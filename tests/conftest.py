@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _new_stores_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Run the migrations of an empty SQLite store once, and let each further one of this process begin as a copy.
 
-    The migrations take a third of a second, and hundreds of tests begin with a new store.
+    The migrations take a tenth of a second, and hundreds of tests begin with a new store.
     """
     template = tmp_path_factory.mktemp("migrated") / "store.db"
     migrate = schema.migrate
