@@ -49,7 +49,7 @@ FIRST: Final = _NUMBERS[0]
 HEAD: Final = _NUMBERS[-1]
 """The newest revision."""
 
-_LAST_WITH_OLDER: Final = "b9b027cb61"
+_LAST_WITH_OLDER: Final = "5b8f944149"
 """The last commit that brings stores of revisions before :data:`FIRST` up to date."""
 
 

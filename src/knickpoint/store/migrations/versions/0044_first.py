@@ -7,7 +7,7 @@ from alembic import op
 
 from knickpoint.store.migrations.data_changes import note_changes_of
 
-revision = "0043"
+revision = "0044"
 down_revision = None
 branch_labels = None
 depends_on = None
