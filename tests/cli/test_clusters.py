@@ -83,7 +83,7 @@ def test_explain_says_why_a_trace_belongs(knick: Knick) -> None:
     printed = knick("explain", "benchmark=b1").output
     assert "of cluster C1, among its first members, in run 1" in printed
     assert "p of its own step" in printed
-    assert "finding P" in printed
+    assert "change point P" in printed
 
 
 def test_clusters_say_what_their_members_have_in_common(knick: Knick, clustered: str) -> None:
