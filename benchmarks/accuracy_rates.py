@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from accuracy_noise import FAMILIES, LEVEL, autocorrelated
 from knickpoint.detect import find_steps_many
 from knickpoint.detect.methods.default.model import FALSE_ALARMS
-from knickpoint.model.normal_noise import MAD
+from knickpoint.model.distribution import MAD
 from table import Reach, Row
 from train_series import quiet_stretches
 

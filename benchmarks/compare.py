@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from accuracy_noise import FAMILIES
 from knickpoint.bisect.comparison import ComparisonRules, MeasuredValue, RoundsJudge
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from table import Reach, Row, finish
 
 _COMPARISONS: Final = 1_000

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from accuracy_series import place_of_series, read_real
 from knickpoint.detect import find_steps
-from knickpoint.model.normal_noise import MAD
+from knickpoint.model.distribution import MAD
 
 _WINDOW: Final = 60
 _MOST: Final = 60

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import cluster, find_steps, find_steps_many
-from knickpoint.detect.methods.cluster.normalisation import normalise
+from knickpoint.detect.methods.cluster.kmeans import normalise
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
 from knickpoint.native import COMPILED
 from knickpoint.native.kmeans import Clustering, Lloyd, lloyd

@@ -34,7 +34,7 @@ from gate_noise import KINDS, SESSIONS, PullRequest, generated, of_series
 from gate_references import REFERENCES
 from knickpoint.detect.family import judge_family
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from table import Reach, Row, finish
 
 _PULLS: Final = 1_000

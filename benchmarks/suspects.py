@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.demo.history import CHANGES, PlannedCommit, plan
-from knickpoint.demo.repository import make_repository
+from knickpoint.demo.measurement import make_repository
 from knickpoint.demo.textmill import BENCHMARKS
 from knickpoint.history import Git, read_touched_files
 from knickpoint.model.alert import Alert

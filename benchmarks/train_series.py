@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from accuracy_noise import FAMILIES, autocorrelated
 from accuracy_series import Labelled, read_labelled, read_real
-from knickpoint.model.normal_noise import MAD
+from knickpoint.model.distribution import MAD
 
 __all__ = ["Example", "examples", "quiet_stretches"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.watch.quarantine.assessment import CanaryTrace, MachineRun, assess_machine
-from knickpoint.watch.quarantine.rules import QuarantineRule
+from knickpoint.watch.quarantine.canaries import QuarantineRule
 from table import Reach, Row
 
 __all__ = ["machine_rows"]

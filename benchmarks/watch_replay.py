@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from knickpoint.ingest import import_data
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.worker.alert_runs import AlertRuns
-from knickpoint.model.announcement import Announcement
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Condition, SuspectRange
 from knickpoint.model.commit import Repository
+from knickpoint.model.notification import Announcement
 from knickpoint.store import EventKind
 
 __all__ = ["Replay", "SeenMessage", "history_of_series", "published_history", "replay"]

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from knickpoint.model.settlement import DEFAULT_RULE
-from knickpoint.watch.detection.shards import SettledSteps, Shard, detect_shard
-from knickpoint.watch.detection.view_cache import ViewCache
+from knickpoint.watch.detection.judged_rows import SettledSteps, Shard, detect_shard
+from knickpoint.watch.detection.settlement import ViewCache
 from table import Reach, Row
 
 __all__ = ["view_rows"]

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from knickpoint.answers.traces import MeasuredTraceAnswer
 from knickpoint.server.api_reference import render_shape
-from knickpoint.server.schemas.traces import MeasuredTraceAnswer
 
 __all__ = ["objects_page"]
 

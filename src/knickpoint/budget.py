@@ -17,17 +17,6 @@ from threading import Event
 
 from knickpoint.model.errors import AbandonedError, DeadlineError, InputError
 
-__all__ = [
-    "Budget",
-    "abandon",
-    "check_time",
-    "check_values",
-    "deadline_error",
-    "largest_read",
-    "remaining_seconds",
-    "spending",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from importlib.metadata import EntryPoint
 
-__all__ = ["Plugin", "find_plugins"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plugin:

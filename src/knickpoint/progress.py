@@ -12,8 +12,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import Enum
 
-__all__ = ["Progress", "Report", "Stage", "report_progress", "reporting"]
-
 
 class Stage(Enum):
     """What a clustering does: read values, group traces by k-means, or fit steps to the groups."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-__all__ = ["__version__"]
-
 _UNKNOWN: Final = "0+unknown"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.access.people import person_of_claims
+from knickpoint.access.roles import person_of_claims
 from knickpoint.access.settings import SignInSettings
 from knickpoint.model.access import SignedIn
 from knickpoint.model.errors import NotSignedInError

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knickpoint.access.session_key import Purpose, read_claims, sign_claims
 from knickpoint.access.sessions import (
     Session,
     new_session,
@@ -22,7 +23,6 @@ from knickpoint.access.sessions import (
     sign_session,
 )
 from knickpoint.access.settings import RoleSettings, SignInKind, SignInSettings
-from knickpoint.access.signed_claims import Purpose, read_claims, sign_claims
 from knickpoint.instance.config import Config
 from knickpoint.model.access import CallerKind, Permission, Role, SignedIn
 from knickpoint.model.errors import InputError, NotSignedInError

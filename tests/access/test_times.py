@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.access.times import read_expiry, read_since
+from knickpoint.access.tokens import read_expiry, read_since
 from knickpoint.model.errors import InputError
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

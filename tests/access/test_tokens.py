@@ -11,8 +11,7 @@ import pytest
 from sqlalchemy import event, text
 
 from knickpoint.access.tokens import create_token, list_tokens, revoke_token, verify_token
-from knickpoint.model.access import CallerKind, Permission
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind, CallerKind, Permission
 from knickpoint.model.errors import AbsentError, InputError, NotSignedInError
 from knickpoint.store import Store, create_store, open_store
 

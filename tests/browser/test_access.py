@@ -14,7 +14,7 @@ from tests.examples import in_the_long_run
 from tests.server.story import make_instance
 
 from knickpoint.instance import Instance, open_instance
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.server import serving
 
 pytestmark = pytest.mark.browser

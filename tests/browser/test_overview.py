@@ -15,7 +15,7 @@ from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance
 from knickpoint.instance.alert_definition import read_alert
-from knickpoint.store.commits.releases import Release
+from knickpoint.store.commits.commit_rows import Release
 
 pytestmark = pytest.mark.browser
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import point_at, violations
 
 from knickpoint.instance import Instance
-from knickpoint.model.ticket import TrackerTicket
+from knickpoint.model.notification import TrackerTicket
 from knickpoint.store.findings.tickets import Ticket
 
 pytestmark = pytest.mark.browser

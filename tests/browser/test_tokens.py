@@ -15,7 +15,7 @@ from tests.examples import in_the_long_run
 from tests.server.story import REPOSITORY, make_instance
 
 from knickpoint.instance import Instance, open_instance
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.server import serving
 from knickpoint.store import acting_from
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knickpoint.calc import FUNCTIONS, Traces, evaluate, parse, pivot, queries_of
-from knickpoint.calc.grammar import DEEPEST
-from knickpoint.calc.tokens import LONGEST
+from knickpoint.calc.grammar import DEEPEST, LONGEST
 from knickpoint.model.errors import QueryError
 
 _NAN = float("nan")

@@ -23,7 +23,7 @@ from knickpoint.instance import (
     open_instance,
     quarantine_suspect_results,
 )
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.commit import Commit
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.report import Result, ResultTable, RunReport

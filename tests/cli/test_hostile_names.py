@@ -21,8 +21,8 @@ from tests.server.client import Client
 
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import guarded, unguarded
 from knickpoint.model.query import parse_query
-from knickpoint.model.spreadsheet import guarded, unguarded
 from knickpoint.server import create_app
 
 _DANGEROUS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

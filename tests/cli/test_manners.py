@@ -12,13 +12,12 @@ from pathlib import Path
 import click
 import pytest
 
-from knickpoint.cli.colours import colours_allowed, painted, tone_of
 from knickpoint.cli.exit_codes import ANSWERS
+from knickpoint.cli.output import Table, layout
 from knickpoint.cli.program import COMMANDS
 from knickpoint.cli.program import knick as cli
 from knickpoint.cli.suggestions import closest
-from knickpoint.cli.tables import Table, layout
-from knickpoint.cli.verbosity import Verbosity, announcer, set_verbosity
+from knickpoint.cli.terminal import Verbosity, announcer, colours_allowed, painted, set_verbosity, tone_of
 
 from .conftest import Knick
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from knickpoint.demo.comparison import Found, compare
-from knickpoint.demo.history import Change
+from knickpoint.demo.history import Change, Found, compare
 
 _SLOWER = Change(10, "a.py", "x", "Make it slower", ("parse", "render"), slower=True)
 _REVERTED = Change(20, "a.py", "y", "Try something", ("parse",), slower=True, reverted=24)

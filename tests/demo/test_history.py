@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from knickpoint.demo.history import CHANGES, LAST_RANGE, plan
-from knickpoint.demo.repository import check_out, make_repository
+from knickpoint.demo.measurement import check_out, make_repository
 from knickpoint.demo.textmill import BENCHMARKS
 
 

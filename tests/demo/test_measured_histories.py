@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.demo.comparison import Found, compare
-from knickpoint.demo.history import CHANGES
+from knickpoint.demo.history import CHANGES, Found, compare
 from knickpoint.detect import estimate_sizes, find_steps
 
 _MEASURED = Path(__file__).parent / "measured"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from knickpoint.demo.history import CHANGES, Change, plan
-from knickpoint.demo.repository import make_repository
+from knickpoint.demo.measurement import make_repository
 from knickpoint.demo.textmill import BENCHMARKS
 from knickpoint.history import Git, read_touched_files
 from knickpoint.watch.suspects.benchmark_words import contrast, count_words

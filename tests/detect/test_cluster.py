@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from scipy.cluster import vq
 
 from knickpoint.detect import cluster
-from knickpoint.detect.methods.cluster.kmeans import automatic_k, k_means, spread_start
-from knickpoint.detect.methods.cluster.normalisation import fill, normalise
+from knickpoint.detect.methods.cluster.kmeans import automatic_k, fill, k_means, normalise, spread_start
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.native.kmeans import lloyd
 
 

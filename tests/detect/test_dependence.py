@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from knickpoint.detect import explain, find_steps
-from knickpoint.detect.methods.default.dependence import PRIOR, evidence_against_dependence
+from knickpoint.detect.methods.default.acceptance import PRIOR, evidence_against_dependence
 from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.model.step import Detection
 

@@ -15,7 +15,7 @@ from knickpoint.detect import explain, find_steps, find_steps_many, parameters_o
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame, Trace
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 NAN = math.nan
 _METHODS = [name for name, method in detect.METHODS.items() if method.kind is detect.MethodKind.SERIES]

@@ -10,13 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from knickpoint.detect.family import FamilyJudgement, judge_family
-from knickpoint.detect.family.bar import find_bar
 from knickpoint.detect.family.levels import find_levels
+from knickpoint.detect.family.limits import find_bar
 from knickpoint.detect.family.scale import estimate_scales
 from knickpoint.detect.family.serial import from_normal_score, normal_score, side_correlation
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 Array = NDArray[np.float64]
 COUNT = 40

@@ -10,9 +10,9 @@ import pytest
 from knickpoint.calc import FOLDS, FUNCTIONS
 from knickpoint.detect import judge, parameters_of, presets_of
 from knickpoint.detect.judgement import FEWEST, NEWEST
+from knickpoint.detect.method import describe
 from knickpoint.detect.methods.cluster.method import PRESETS, detect_cluster
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, load_model
-from knickpoint.detect.parameters import describe
 from knickpoint.detect.region_noise import RARE
 from knickpoint.detect.window_fits.fit import DEFAULT_BOUNDS, KINDS
 from knickpoint.native.segmentation import BARS, CERTAIN

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from knickpoint.detect.measured_series import check_frame, check_series, drop_missing
-from knickpoint.detect.samples.sample_sets import check_samples
+from knickpoint.detect.samples import check_samples
 from knickpoint.model.errors import SeriesError
 
 NAN = math.nan

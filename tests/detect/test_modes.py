@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.cluster import vq
 
 from knickpoint.detect import find_steps, modes
-from knickpoint.detect.methods.modes.method import find_modes, flatten
-from knickpoint.detect.methods.modes.partition import best_partitions
+from knickpoint.detect.methods.modes.method import best_partitions, find_modes, flatten
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 

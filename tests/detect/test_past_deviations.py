@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.detect.family.levels import Levels
-from knickpoint.detect.family.past_deviations import REFERENCE, agreeing, past_deviations
-from knickpoint.detect.family.prefixes import describe_prefixes
+from knickpoint.detect.family.past_deviations import REFERENCE, agreeing, describe_prefixes, past_deviations
 from knickpoint.detect.family.scale import Prior, Scales
 from knickpoint.detect.family.serial import difference_variance, normal_score
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from knickpoint.detect.sorted_sample import SortedSample
-from knickpoint.model.normal_noise import MAD
+from knickpoint.detect.outliers import SortedSample
+from knickpoint.model.distribution import MAD
 
 
 def _furthest(values: NDArray[np.float64]) -> tuple[int, float] | None:

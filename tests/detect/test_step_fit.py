@@ -15,8 +15,7 @@ from scipy import stats
 from knickpoint.detect import find_steps, find_steps_many, step_fit
 from knickpoint.detect.window_fits.fit import KINDS, Kind
 from knickpoint.detect.window_fits.mann_whitney import mann_whitney_rows, mann_whitney_u
-from knickpoint.detect.window_fits.rule_text import read_rule, write_rule
-from knickpoint.detect.window_fits.rules import SimpleRule
+from knickpoint.detect.window_fits.rules import SimpleRule, read_rule, write_rule
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 

@@ -11,7 +11,7 @@ from tests.formats.files import HERE, by, golden, made
 from knickpoint.formats import read_report
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Severity
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 _STARTUP = {"suite": "org.example.notes.StartupBenchmark", "compilationMode": "Partial", "startupMode": "COLD"}
 _SCROLL = {"suite": "org.example.notes.ScrollBenchmark", "benchmark": "scroll"}

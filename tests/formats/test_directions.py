@@ -9,7 +9,7 @@ import pytest
 
 from knickpoint.formats import read_report
 from knickpoint.model.report import Report, Result
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 
 def parsed(content: object, name: str) -> Report:

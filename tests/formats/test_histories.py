@@ -9,7 +9,7 @@ from tests.published_history import PublishedHistory, commit_hash
 
 from knickpoint.formats import read_report
 from knickpoint.model.report import Report
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 
 def read(history: PublishedHistory) -> Report:

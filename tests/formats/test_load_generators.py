@@ -12,7 +12,7 @@ from knickpoint.formats import fio, read_report
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 _GOLDEN = HERE / "golden"
 

@@ -10,7 +10,7 @@ from tests.formats.files import HERE, by, golden, made
 from knickpoint.formats import read_found, read_report
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 _HISTORY = (
     b"Timestamp,User Count,Type,Name,Requests/s,Failures/s,50%,66%,75%,80%,90%,95%,98%,99%,99.9%,99.99%,100%,"

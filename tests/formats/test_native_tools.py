@@ -11,7 +11,7 @@ from knickpoint.formats import read_report
 from knickpoint.formats.google_benchmark import split_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Problem, Report
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 _ENCODE = {
     "benchmark": "BenchmarkEncode",

@@ -10,7 +10,7 @@ from tests.formats.files import HERE, by, golden, made, only
 from knickpoint.formats import read_report
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 _SORT = {"benchmark": "test_speed.py::test_sort", "size": "10"}
 

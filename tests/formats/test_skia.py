@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from tests.formats.files import made
 
 from knickpoint.formats import read_report
-from knickpoint.formats.skia import careful_table, skia_better, skia_unit
-from knickpoint.formats.skia_columns import quick_table
+from knickpoint.formats.skia import careful_table, quick_table, skia_better, skia_unit
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report, ResultTable
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 
 def test_a_unit_is_a_param_or_the_name_of_a_group() -> None:

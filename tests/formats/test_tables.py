@@ -12,7 +12,7 @@ from tests.formats.files import by, made
 from knickpoint.formats import read_report, sniff
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report, Severity
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 
 def csv(text: str) -> Report:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.repositories import GitRepository
 
-from knickpoint.history import Git, read_touched_files, touched_files
+from knickpoint.history import Git, lookups, read_touched_files
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.suspects import CommitFiles, TouchedFile
 
@@ -111,7 +111,7 @@ def test_a_clone_without_contents_gives_paths_without_lines(new_repository: NewR
 def test_a_commit_of_many_files_keeps_some_and_counts_the_others(
     new_repository: NewRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(touched_files, "MOST_FILES", 3)
+    monkeypatch.setattr(lookups, "MOST_FILES", 3)
     made = new_repository("made")
     large = write(made, {f"{k}.py": "1\n" for k in range(5)})
     assert read(made, large)[large] == CommitFiles(tuple(TouchedFile(f"{k}.py", 1, 0) for k in range(3)), 2)
@@ -122,7 +122,7 @@ def test_commits_after_the_most_bytes_are_left_out(
 ) -> None:
     made = new_repository("made")
     hashes = [write(made, {f"{k}.py": "1\n"}) for k in range(5)]
-    monkeypatch.setattr(touched_files, "_MOST_BYTES", 250)
+    monkeypatch.setattr(lookups, "_MOST_BYTES", 250)
     assert 0 < len(read(made, *hashes)) < 5
 
 

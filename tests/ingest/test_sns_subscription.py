@@ -8,9 +8,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from tests.ingest.conftest import Lab
 
-from knickpoint.ingest import sns_subscription as subscription
-from knickpoint.ingest.bucket_events import import_bucket_event
-from knickpoint.ingest.sns_subscription import confirm_subscription, confirmation_address, request_confirmation
+from knickpoint.ingest import bucket_events as subscription
+from knickpoint.ingest.bucket_events import (
+    confirm_subscription,
+    confirmation_address,
+    import_bucket_event,
+    request_confirmation,
+)
 from knickpoint.model.errors import AddressError, InputError, ServiceError
 from knickpoint.outgoing import OutgoingRule
 

@@ -13,8 +13,7 @@ from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, retry_refused
 from knickpoint.ingest.bucket_events import bucket_event_urls, import_bucket_event, quarantine_bucket_event
-from knickpoint.ingest.file_sources.bucket import Bucket
-from knickpoint.ingest.file_sources.file_names import may_hold_results
+from knickpoint.ingest.file_sources import Bucket, may_hold_results
 from knickpoint.ingest.watched_source import WatchedSource
 from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.model.report import Problem

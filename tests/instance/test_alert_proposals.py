@@ -11,10 +11,10 @@ import pytest
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.alert_definition import set_alert
 from knickpoint.instance.alert_proposals import accept_proposal, reject_proposal, undo_proposal_decision
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import Alert
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError, InputError
-from knickpoint.model.proposal import ProposalKind
+from knickpoint.model.quality import ProposalKind
 from knickpoint.watch.quality.proposals import Proposal
 
 STORED = Alert("all", owners=("ada",), minimum_effect=0.01)

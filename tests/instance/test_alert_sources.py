@@ -14,8 +14,8 @@ from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, 
 from knickpoint.instance.alert_definition import changed_settings, prune_alerts, read_alert, remove_alert, set_alert
 from knickpoint.instance.alert_files import read_alert_files
 from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import Alert, AlertKind
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError, InputError, KnickpointError
 
 CONFIG = """

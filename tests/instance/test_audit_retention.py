@@ -9,7 +9,7 @@ import pytest
 
 from knickpoint.access.settings import AccessSettings
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, forget_audit_entries, open_instance
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.errors import ConfigError
 
 NOW = datetime.now(UTC)

@@ -20,8 +20,7 @@ from tests.store.conftest import databases as databases  # noqa: PLC0414  # a fi
 
 from knickpoint.instance import CONFIG_FILE, create_instance, open_instance
 from knickpoint.instance.backup import backup_instance, restore_instance
-from knickpoint.instance.config.plain_secrets import without_plain_secrets
-from knickpoint.instance.config.store_section import with_store
+from knickpoint.instance.config.toml_text import with_store, without_plain_secrets
 from knickpoint.model.errors import ConfigError, KnickpointError, StoreError
 
 SETTINGS = """

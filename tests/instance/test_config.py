@@ -9,7 +9,7 @@ from knickpoint.model.alert import AlertDirection
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.query import parse_query
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 
 def config(tmp_path: Path, text: str) -> Config:

@@ -6,7 +6,7 @@ import pytest
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance import CONFIG_FILE, create_instance, open_instance
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.store import open_store
 
 

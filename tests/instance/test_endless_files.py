@@ -11,14 +11,13 @@ from typing import Final
 import pytest
 from tests import hostile_plugin
 
+from knickpoint.answers.status import RetryRequest, retry
+from knickpoint.answers.uploads import import_notified_files
 from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
-from knickpoint.instance.relay.receiver import Receiver, Reply
+from knickpoint.instance.relay.session import Receiver, Reply
 from knickpoint.instance.relay.subjects import Subjects
 from knickpoint.instance.separate_import import warm_up
 from knickpoint.instance.worker import Worker
-from knickpoint.server.answers.status import retry
-from knickpoint.server.answers.uploads import import_notified_files
-from knickpoint.server.schemas.status import RetryRequest
 
 NAMES: Final = ("a.json", "b.txt", "c.json")
 REASON: Final = "importing it took longer than 2 seconds, and was stopped"

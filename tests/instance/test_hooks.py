@@ -20,7 +20,7 @@ from knickpoint.instance import (
     open_instance,
     quarantine_suspect_results,
 )
-from knickpoint.instance.hooks import call_hooks
+from knickpoint.instance.quarantine import call_hooks
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.store.quarantines import HookState

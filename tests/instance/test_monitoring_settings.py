@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from knickpoint.instance import read_config
-from knickpoint.instance.config.monitoring import LogChoice, graphite_address, graphite_prefix
+from knickpoint.instance.config.settings import LogChoice, graphite_address, graphite_prefix
 from knickpoint.model.errors import ConfigError
 
 

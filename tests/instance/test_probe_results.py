@@ -12,7 +12,7 @@ from tests.repositories import GitRepository
 
 from knickpoint.ingest import import_files
 from knickpoint.instance import Instance, create_instance
-from knickpoint.instance.probe_results import import_probe_results, measured_elsewhere
+from knickpoint.instance.probes import import_probe_results, measured_elsewhere
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, ResultsFile, Target
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

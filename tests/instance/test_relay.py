@@ -15,8 +15,8 @@ from tests.instance.conftest import SECONDS, NatsServer, NewServer
 from knickpoint.ingest import FileSummary, ImportState, ImportSummary
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, open_instance
 from knickpoint.instance.relay import Relay, Subjects
-from knickpoint.instance.relay import receiver as receiver_module
-from knickpoint.instance.relay.receiver import Receiver, Reply
+from knickpoint.instance.relay import session as receiver_module
+from knickpoint.instance.relay.session import Receiver, Reply
 from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import Problem

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from knickpoint.instance import CONFIG_FILE, Worker, create_instance, open_instance
 from knickpoint.instance.relay import LARGEST_BYTES, Subjects, encode_event, message_id, subject_name
-from knickpoint.instance.relay.connection import servers_shown
+from knickpoint.instance.relay.relay import servers_shown
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Event, EventKind, pack_ids, unpack_ids
 

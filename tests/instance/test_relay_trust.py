@@ -15,7 +15,7 @@ import pytest
 from tests.instance.conftest import NewServer
 from tests.instance.test_relay import NewInstance, empty_store, new_instance, told_by
 
-from knickpoint.instance.relay import connection
+from knickpoint.instance.relay import relay
 from knickpoint.model.errors import ConfigError
 
 __all__ = ["empty_store", "new_instance"]
@@ -146,7 +146,7 @@ def test_a_server_is_trusted_by_the_certificates_that_are_named(
 def test_a_server_with_a_certificate_of_nobody_is_not_trusted(
     new_nats_server: NewServer, new_instance: NewInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_CLOSE_SECONDS", 0.2)  # such a connection never reports that it is closed
+    monkeypatch.setattr(relay, "_CLOSE_SECONDS", 0.2)  # such a connection never reports that it is closed
     cert, key = certificate(tmp_path)
     server = new_nats_server("--tls", "--tlscert", str(cert), "--tlskey", str(key))
     server.start()

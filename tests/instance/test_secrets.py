@@ -13,7 +13,7 @@ import pytest
 
 from knickpoint.instance.config import Config, read_config
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.secrets import SECRET, without_secrets
+from knickpoint.model.plain_text import SECRET, without_secrets
 
 _SOUNDS_SECRET = re.compile(r"secret|password|token|location|(^|_)url$|options|webhook|(^|_)key$|smtp")
 _HARMLESS = {"pool.private_key", "work.private_key"}

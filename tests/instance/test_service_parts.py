@@ -10,7 +10,7 @@ from tests.instance.test_worker import Clock, points, with_a_step
 from tests.instance.test_worker import instance as instance  # noqa: PLC0414  # a fixture
 
 from knickpoint.instance import Instance, Worker
-from knickpoint.instance.machine import check_machine, this_machine
+from knickpoint.instance.worker.heartbeat import check_machine, this_machine
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 from knickpoint.store import EventKind

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.instance.ticket_import import import_tickets, read_ticket_file, read_tickets
+from knickpoint.instance.trackers import import_tickets, read_ticket_file, read_tickets
 from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import ChangePoint, SuspectRange
 from knickpoint.model.commit import Commit

@@ -6,8 +6,7 @@ import random
 from collections import Counter
 from itertools import product
 
-from knickpoint.model.param_breakdown import ValueShare, break_down
-from knickpoint.model.params import decode_key, encode_key
+from knickpoint.model.params import ValueShare, break_down, decode_key, encode_key
 
 _ALL = [
     encode_key({"arch": arch, "benchmark": f"b{number}", "browser": "c", "os": os})

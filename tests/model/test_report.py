@@ -6,7 +6,7 @@ import pytest
 
 from knickpoint.model.errors import ParamsError
 from knickpoint.model.report import Outcome, Result, ResultTable
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 _RESULTS = (
     Result({"benchmark": "parse", "size": "10"}, (1.5, 2.5), "ms", Better.LOWER, summary={"stddev": 0.5}),

@@ -10,13 +10,11 @@ from typing import Any
 from sqlalchemy import update
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import Condition, Direction, SuspectRange
-from knickpoint.model.notification import Delivery, Message, Sent
+from knickpoint.model.notification import Announcement, AnnouncementKind, Delivery, Message, Sent
 from knickpoint.model.settlement import FindingKind
 from knickpoint.notify.planner import Planner
-from knickpoint.notify.recipients import Audience
-from knickpoint.notify.schedule import Schedule, read_schedule
+from knickpoint.notify.recipients import Audience, Schedule, read_schedule
 from knickpoint.notify.sender import Sender
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
 from knickpoint.people import Directory

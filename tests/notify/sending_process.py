@@ -15,8 +15,7 @@ from tests.notify.ledgers import plain_message
 from knickpoint.notify.channel import ChannelContext
 from knickpoint.notify.channels.registry import open_channel
 from knickpoint.notify.planner import Planner
-from knickpoint.notify.recipients import Audience
-from knickpoint.notify.schedule import read_schedule
+from knickpoint.notify.recipients import Audience, read_schedule
 from knickpoint.notify.sender import Sender
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
 from knickpoint.outgoing import OutgoingRule

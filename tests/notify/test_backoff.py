@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from knickpoint.notify.backoff import pause_after
+from knickpoint.notify.sender import pause_after
 
 
 def test_the_pause_doubles_up_to_a_limit() -> None:

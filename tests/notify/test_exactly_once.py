@@ -14,8 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.examples import examples
 from tests.notify.ledgers import Announcer, Clock, Mailbox, Office
 
-from knickpoint.model.announcement import AnnouncementKind
-from knickpoint.model.notification import DeliveryState
+from knickpoint.model.notification import AnnouncementKind, DeliveryState
 from knickpoint.notify.channel import DeliveryError
 from knickpoint.notify.settings import NotifySettings
 from knickpoint.store import create_store

@@ -10,10 +10,9 @@ import pytest
 from tests.notify.ledgers import MAIL, Announcer, Clock, Mailbox, Office
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Commit
-from knickpoint.model.notification import NotificationKind
+from knickpoint.model.notification import AnnouncementKind, NotificationKind
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.errors import ConfigError
-from knickpoint.notify.schedule import Schedule, read_schedule
+from knickpoint.notify.recipients import Schedule, read_schedule
 from knickpoint.notify.settings import NotifySettings
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from tests.notify.ledgers import START, Announcer, Clock, Mailbox, Office
 
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.notification import Delivery, DeliveryState, NotificationKind
+from knickpoint.model.notification import AnnouncementKind, Delivery, DeliveryState, NotificationKind
 from knickpoint.notify.channel import DeliveryError
 from knickpoint.notify.sender import Outcome
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings

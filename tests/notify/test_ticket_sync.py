@@ -11,12 +11,12 @@ from tests.notify.github_server import GitHubServer
 from tests.notify.tracker_server import Stored
 from tests.notify.tracker_world import COMMIT, World, message, open_channel
 
-from knickpoint.instance.ticket_import import import_tickets
+from knickpoint.instance.trackers import import_tickets
+from knickpoint.model.notification import FixVerdict, TicketFields, TrackerTicket
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.model.ticket import FixVerdict, TicketFields, TrackerTicket
 from knickpoint.notify.channel import DeliveryError
 from knickpoint.notify.trackers.sync import sync_tickets
-from knickpoint.notify.trackers.ticket_text import LABEL, TicketDraft, markdown_block
+from knickpoint.notify.trackers.tracker import LABEL, TicketDraft, markdown_block
 from knickpoint.store import RunWrite, Store
 
 FIX = f"{25:040d}"

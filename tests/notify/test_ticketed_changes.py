@@ -12,8 +12,8 @@ from tests.notify.tracker_world import KINDS
 from tests.watch.conftest import levels
 
 from knickpoint.instance.trackers import create_ticket
-from knickpoint.model.ticket import FixVerdict
-from knickpoint.store.findings.tracker_tickets import TrackerCursor
+from knickpoint.model.notification import FixVerdict
+from knickpoint.store.findings.tickets import TrackerCursor
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo_last
 from knickpoint.watch.triage.tickets import match_tickets
 

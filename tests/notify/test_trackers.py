@@ -23,18 +23,16 @@ from tests.notify.tracker_world import COMMIT, KINDS, World, message, open_chann
 from knickpoint.model.change_point import Status
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.notification import Message, Sent
+from knickpoint.model.notification import FixVerdict, Message, Sent
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.model.ticket import FixVerdict
-from knickpoint.notify.channel import ChannelContext, DeliveryError
-from knickpoint.notify.exchange import Exchange
+from knickpoint.notify.channel import ChannelContext, DeliveryError, Exchange
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.notify.trackers.github import github_channel
 from knickpoint.notify.trackers.gitlab import gitlab_channel
 from knickpoint.notify.trackers.jira import jira_channel
 from knickpoint.notify.trackers.rest import Rest
 from knickpoint.notify.trackers.sync import sync_tickets
-from knickpoint.notify.trackers.ticket_text import LABEL, fixing_revision, read_block
+from knickpoint.notify.trackers.tracker import LABEL, fixing_revision, read_block
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import RunWrite, Store, create_store, open_store

@@ -10,8 +10,7 @@ from tests.notify.gitlab_server import GitLabServer
 from tests.notify.jira_server import FAILING, FIXING, JiraServer
 from tests.notify.tracker_server import TOKEN, Stored, TrackerServer
 
-from knickpoint.model.notification import Message, Recipient
-from knickpoint.model.ticket import TrackerTicket
+from knickpoint.model.notification import Message, Recipient, TrackerTicket
 from knickpoint.notify.channel import ChannelContext
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.notify.trackers.github import github_channel

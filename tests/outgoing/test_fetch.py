@@ -15,7 +15,7 @@ from tests.outgoing.conftest import Answer, WebServer, answering_raw, serving
 
 from knickpoint.model.errors import AddressError, ServiceError
 from knickpoint.outgoing import Network, OutgoingRule, fetch
-from knickpoint.outgoing.address_ranges import IPAddress
+from knickpoint.outgoing.rule import IPAddress
 
 LOOPBACK = OutgoingRule(("127.0.0.1",))
 

@@ -33,22 +33,18 @@ _WATCHED = (
     "xmlrpc",
 )
 _ALLOWED = {
-    "outgoing/connection.py": {"http.client", "socket"},  # what this room is for
-    "outgoing/fetch.py": {"http.client"},
+    "outgoing/fetch.py": {"http.client", "socket"},  # what this room is for
     "outgoing/proxies.py": {"socket", "urllib.request"},  # the variables of the environment
-    "outgoing/resolution.py": {"socket"},
     "notify/channels/mail.py": {"smtplib"},  # to the mail server of the configuration
     "history/git_process.py": {"subprocess"},  # the only way to git
     "server/listener.py": {"socket"},  # listens
     "instance/worker/worker.py": {"socket"},  # the name of this machine
     "cli/commands/notify.py": {"socket"},  # the name of this machine
-    "instance/hooks.py": {"subprocess"},  # the commands of the configuration
-    "demo/repository.py": {"subprocess"},  # git, in a new directory
-    "demo/measurement.py": {"subprocess"},  # measures the program of the demonstration
+    "instance/quarantine.py": {"subprocess"},  # the commands of the configuration
+    "demo/measurement.py": {"subprocess"},  # git in a new directory, and the program of the demonstration
     "bisect/runner/command.py": {"subprocess"},  # the commands of a recipe
     "bisect/pool/probe_run.py": {"subprocess"},  # each probe is a process of its own
     "bisect/pool/access.py": {"distributed"},  # to the scheduler of the configuration, with its certificates only
-    "bisect/pool/dask_settings.py": {"distributed"},
     "bisect/pool/scheduler.py": {"distributed"},  # listens, with certificates on both sides
     "bisect/pool/agent.py": {"distributed"},  # to the scheduler that its operator names
     "work/separate_process.py": {"multiprocessing.connection"},  # pipes to the processes that it starts

@@ -18,9 +18,8 @@ from tests.outgoing.conftest import WebServer
 
 from knickpoint.model.errors import AddressError, ServiceError
 from knickpoint.outgoing import Network, OutgoingRule, fetch
-from knickpoint.outgoing.address_ranges import IPAddress
 from knickpoint.outgoing.proxies import proxy_for
-from knickpoint.outgoing.rule import check_address
+from knickpoint.outgoing.rule import IPAddress, check_address
 
 _NETWORK = OutgoingRule(("127.0.0.0/8",))
 _NAME = OutgoingRule(("allowed.example",))

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from knickpoint.model.errors import AddressError, ConfigError
 from knickpoint.outgoing import OutgoingRule, check_address
-from knickpoint.outgoing.address_ranges import IPAddress, unwrap
-from knickpoint.outgoing.rule import check_hosts
+from knickpoint.outgoing.rule import IPAddress, check_hosts, unwrap
 
 _NOTHING = OutgoingRule()
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knickpoint.model.errors import ConfigError
-from knickpoint.people import Directory, PersonSettings
-from knickpoint.people.addresses import is_mail_address, mail_of_person
+from knickpoint.people import Directory, PersonSettings, is_mail_address, mail_of_person
 
 ANN = PersonSettings(
     "ann", title="Ann Field", mail="ann@example.org", also=("af@old.example",), sign_in=("afield",), github="annf"

@@ -11,8 +11,7 @@ import pytest
 from tests.reference_data import skip_without_reference
 
 from knickpoint.detect import cluster
-from knickpoint.detect.methods.cluster.kmeans import skia_iterations
-from knickpoint.detect.methods.cluster.normalisation import normalise
+from knickpoint.detect.methods.cluster.kmeans import normalise, skia_iterations
 from knickpoint.model.cluster import count_params
 from knickpoint.native.kmeans import lloyd
 

@@ -13,7 +13,7 @@ from tests.reference_data import skip_without_reference
 from knickpoint.formats import read_report, sniff
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Report, Result
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 skip_without_reference()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.reference_data import skip_without_reference
 from tests.watch.test_cluster_fingerprints import cluster
 
-from knickpoint.watch.identity.cluster_fingerprints import coalesce
+from knickpoint.watch.alert_run.kept_clusters import coalesce
 
 skip_without_reference()
 

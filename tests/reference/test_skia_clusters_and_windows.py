@@ -14,7 +14,7 @@ from tests.reference_data import skip_without_reference
 from knickpoint.detect import cluster, find_steps, find_steps_many
 from knickpoint.detect.window_fits.fit import KINDS, Kind
 from knickpoint.detect.window_fits.mann_whitney import mann_whitney_u
-from knickpoint.detect.window_fits.rule_text import read_rule
+from knickpoint.detect.window_fits.rules import read_rule
 from knickpoint.detect.window_fits.windows import too_much_missing
 from knickpoint.model.cluster import count_params
 from knickpoint.model.errors import InputError

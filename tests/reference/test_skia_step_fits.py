@@ -15,8 +15,15 @@ from knickpoint.detect.methods.step_fit.refinement import confirm, refine_window
 from knickpoint.detect.window_fits.fit import Kind
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
 from knickpoint.detect.window_fits.mann_whitney import mann_whitney_u
-from knickpoint.detect.window_fits.rule_text import read_rule, write_rule
-from knickpoint.detect.window_fits.rules import PRIORITY, Rule, SimpleRule, apply_rule_as_skia, window_width
+from knickpoint.detect.window_fits.rules import (
+    PRIORITY,
+    Rule,
+    SimpleRule,
+    apply_rule_as_skia,
+    read_rule,
+    window_width,
+    write_rule,
+)
 from knickpoint.detect.window_fits.windows import find_peaks, join_areas, sliding_windows, too_much_missing
 from knickpoint.model.errors import InputError
 

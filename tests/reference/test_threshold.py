@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from tests.reference_data import skip_without_reference
 
-from knickpoint.detect.methods.threshold.usual_changes import usual_deviations
+from knickpoint.detect.methods.threshold.method import usual_deviations
 
 skip_without_reference()
 

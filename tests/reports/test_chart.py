@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.step import Verdict
-from knickpoint.reports.chart import MOST_VALUES, mermaid_chart
+from knickpoint.reports.markdown import MOST_VALUES, mermaid_chart
 
 
 def row(before: float, after: float) -> JudgedBenchmark:

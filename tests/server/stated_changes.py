@@ -25,12 +25,12 @@ from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import Basis, ChangeCondition, ChangeDirection
 from knickpoint.model.suspects import Suspect
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store import RunWrite, Store
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.bisections.outcome import put_on_finding
+from knickpoint.watch.bisections import put_on_finding
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split
 from knickpoint.watch.triage.history_boundary import set_boundary
 from knickpoint.watch.triage.tickets import put_tickets

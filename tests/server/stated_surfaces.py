@@ -18,19 +18,17 @@ from tests.server.client import Client
 from knickpoint.cli.program import knick
 from knickpoint.instance import Instance
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import Condition
-from knickpoint.model.notification import Delivery, NotificationKind, Recipient
+from knickpoint.model.notification import Announcement, AnnouncementKind, Delivery, NotificationKind, Recipient
 from knickpoint.model.plain_text import counted
 from knickpoint.model.statement import ChangeCondition, Statement
 from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.messages import load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
-from knickpoint.notify.trackers.change_ticket import draft_ticket
 from knickpoint.notify.trackers.tracker import Tracker
-from knickpoint.notify.trackers.tracker_channel import TrackerChannel, changes_of
+from knickpoint.notify.trackers.tracker_channel import TrackerChannel, changes_of, draft_ticket
 from knickpoint.publish import Chosen
 from knickpoint.publish.answers import TRACES_OF_A_FILE, read_answers
 from knickpoint.server import create_app

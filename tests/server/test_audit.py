@@ -11,8 +11,7 @@ from tests.server.test_tokens import token_for
 
 from knickpoint.access.tokens import create_token
 from knickpoint.instance import Instance
-from knickpoint.model.access import Permission
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind, Permission
 from knickpoint.store import acting_from
 
 URL = "/api/v1/audit"

@@ -13,6 +13,7 @@ from tests.server.client import Client
 from tests.server.story import TOKEN
 
 from knickpoint.access.settings import AccessSettings, AnyoneRole, SignInKind, SignInSettings
+from knickpoint.answers.visible_repositories import require
 from knickpoint.instance import Instance, open_instance
 from knickpoint.instance.config import ServerSettings
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
@@ -20,9 +21,7 @@ from knickpoint.model.errors import ForbiddenError, NotSignedInError
 from knickpoint.server import create_app
 from knickpoint.server.app import routes_without_caller
 from knickpoint.server.callers import Reader
-from knickpoint.server.host_names import is_loopback_name, name_of_host
-from knickpoint.server.local_requests import is_local_request, serves_this_machine_only
-from knickpoint.server.permissions import require
+from knickpoint.server.request_origin import is_local_request, is_loopback_name, name_of_host, serves_this_machine_only
 
 READ = "/api/v1/repositories"
 

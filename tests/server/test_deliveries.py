@@ -7,7 +7,7 @@ from tests.server.client import Client
 from tests.store.notifications.test_notifications import LEASE, NOW, announced, planned
 
 from knickpoint.instance import Instance
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.notification import Delivery, DeliveryState
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.server.client import Client
 
 from knickpoint.model.errors import StoreError
-from knickpoint.server.early_requests import early_requests, link_header, read_view_files
+from knickpoint.server.dashboard import early_requests, link_header, read_view_files
 from knickpoint.store.commits.commits import Commits
 
 EVERYWHERE = ["/api/v1/me", "/api/v1/me/settings", "/api/v1/repositories"]

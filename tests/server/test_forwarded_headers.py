@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from knickpoint.access.settings import SignInKind, SignInSettings
 from knickpoint.instance import Instance
 from knickpoint.server import create_app
-from knickpoint.server.forwarded_headers import ForwardedHeaders
+from knickpoint.server.request_origin import ForwardedHeaders
 
 _PROXIES = ("10.1.0.0/16",)
 

@@ -13,6 +13,8 @@ from tests.server.client import Client
 from tests.server.story import REPOSITORY
 
 from knickpoint.access.local_user import local_caller
+from knickpoint.answers.health import read_health
+from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
 from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.instance.worker.heartbeat import Heartbeat
@@ -21,8 +23,6 @@ from knickpoint.model.errors import StoreError
 from knickpoint.model.notification import NotificationKind, PlannedDelivery, Purpose, Recipient
 from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server import create_app
-from knickpoint.server.answers.health import read_health
-from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store.bisections.records import BisectionRequest
 from knickpoint.store.events.payloads import FindingsDecided, TracesChanged
 

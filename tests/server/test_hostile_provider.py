@@ -22,8 +22,7 @@ from tests.server.openid import Browser, LoopbackProvider, query_of, with_sign_i
 from knickpoint.access import openid, provider_document
 from knickpoint.access.settings import RoleSettings, SignInSettings
 from knickpoint.instance import Instance, open_instance
-from knickpoint.model.access import Role
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind, Role
 from knickpoint.server import serving
 
 _OTHER_KEY = RSAKey.generate_key(2048)

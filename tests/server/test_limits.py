@@ -15,14 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.server.client import Client
 
 from knickpoint.access.tokens import create_token
+from knickpoint.answers.visible_repositories import OverloadedError, TooManyRequestsError
 from knickpoint.instance import Instance
 from knickpoint.instance.config import CONFIG_FILE, LimitSettings, read_config
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import ConfigError
 from knickpoint.server import create_app
-from knickpoint.server.errors import OverloadedError, TooManyRequestsError
-from knickpoint.server.rate_limits import Backlog, RateLimit, Turns, address_key
-from knickpoint.server.request_limits import RequestLimits
+from knickpoint.server.request_limits import Backlog, RateLimit, RequestLimits, Turns, address_key
 
 
 def limited(instance: Instance, **limits: Any) -> Instance:

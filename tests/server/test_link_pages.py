@@ -15,7 +15,7 @@ from tests.server.story import make_instance
 from knickpoint.access.session_key import session_key
 from knickpoint.access.settings import AccessSettings
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.change_point import Status
 from knickpoint.notify.links import LinkAction, LinkClaim, sign_link
 from knickpoint.server import create_app

@@ -14,11 +14,11 @@ from tests.server.story import TOKEN
 from knickpoint.access.local_user import local_caller
 from knickpoint.access.settings import AccessSettings, AnyoneRole, SignInKind, SignInSettings
 from knickpoint.access.tokens import create_token
+from knickpoint.answers.me import describe_caller
 from knickpoint.instance import Instance
 from knickpoint.instance.config import Config
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.server import create_app
-from knickpoint.server.answers.me import describe_caller
 
 URL = "/api/v1/me"
 EVERYTHING = [permission.value for permission in Permission]

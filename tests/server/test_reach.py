@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import knickpoint.answers
 import knickpoint.server
 
 SERVER = Path(knickpoint.server.__file__).parent
-VISIBLE = "visible_repositories.py"
+ANSWERS = Path(knickpoint.answers.__file__).parent
+VISIBLE = ANSWERS / "visible_repositories.py"
 REACHING = {
     ("commits", "repositories"),
     ("commits", "repository"),
@@ -36,21 +38,17 @@ def reaching(source: str) -> Iterator[str]:
 
 
 def test_no_other_module_finds_repositories() -> None:
-    modules = [path for path in sorted(SERVER.rglob("*.py")) if path.name != VISIBLE]
-    assert [f"{module}, {place}" for module in modules for place in reaching(module.read_text())] == []
+    modules = [path for room in (SERVER, ANSWERS) for path in sorted(room.rglob("*.py")) if path != VISIBLE]
+    assert [(path.name, found) for path in modules for found in reaching(path.read_text())] == []
 
 
 def test_the_visible_repositories_do() -> None:
-    assert len(list(reaching((SERVER / VISIBLE).read_text()))) > 5
+    assert len(list(reaching(VISIBLE.read_text()))) > 5
 
 
 def test_a_route_takes_no_store() -> None:
-    taking = {
-        str(module.relative_to(SERVER))
-        for module in (SERVER / "routes").glob("*.py")
-        if "RequestStore" in module.read_text()
-    }
-    assert taking <= WITHOUT_REPOSITORY
+    routes = {str(path.relative_to(SERVER)): path.read_text() for path in (SERVER / "routes").glob("*.py")}
+    assert {name for name, text in routes.items() if "RequestStore" in text} <= WITHOUT_REPOSITORY
 
 
 def test_each_method_exists() -> None:

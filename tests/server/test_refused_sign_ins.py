@@ -10,9 +10,9 @@ from tests.server.openid import with_sign_in
 
 from knickpoint.access.settings import SignInSettings
 from knickpoint.instance import Instance
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.server import create_app
-from knickpoint.server.sign_in.refusals import RefusalCount
+from knickpoint.server.sign_in.flow import RefusalCount
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,8 +13,7 @@ from tests.server.client import ERROR_FIELDS, Client
 
 from knickpoint.instance import Instance
 from knickpoint.server import create_app
-from knickpoint.server.request_bodies import SEND_LESS
-from knickpoint.server.request_guard import is_known_host, is_own_origin
+from knickpoint.server.request_guard import SEND_LESS, is_known_host, is_own_origin
 
 
 @pytest.mark.parametrize(

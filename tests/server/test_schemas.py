@@ -10,7 +10,7 @@ import pytest
 from tests.server.client import Client
 from tests.server.description import DESCRIPTION, PATHS
 
-from knickpoint.server.answers.changes import Ordering
+from knickpoint.answers.changes import Ordering
 
 SHAPES: dict[str, Any] = DESCRIPTION["components"]["schemas"]
 

@@ -15,8 +15,7 @@ from tests.server.openid import Browser, query_of, running_provider, with_sign_i
 
 from knickpoint.access.settings import AccessSettings, AnyoneRole, RoleSettings, SignInSettings
 from knickpoint.instance import Instance, open_instance
-from knickpoint.model.access import Role
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind, Role
 from knickpoint.server import serving
 
 _ALICE = {

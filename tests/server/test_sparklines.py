@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tests.server.story import SLOWER
 
+from knickpoint.answers.members import sparklines
 from knickpoint.instance import Instance
-from knickpoint.server.answers.sparklines import sparklines
 
 
 def test_the_levels_of_a_lone_change_reach_to_both_ends(instance: Instance) -> None:

@@ -14,7 +14,7 @@ from tests.server.client import Client
 from tests.server.story import FASTER, SLOWER
 
 from knickpoint.instance import Instance
-from knickpoint.model.ticket import FixVerdict, TrackerTicket
+from knickpoint.model.notification import FixVerdict, TrackerTicket
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.server import create_app
 from knickpoint.store.findings.tickets import Ticket

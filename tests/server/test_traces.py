@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, SLOWER, UNMEASURED, commit_hash
 
+from knickpoint.answers.values import value_factors
 from knickpoint.instance import Instance
 from knickpoint.model.errors import StoreError
-from knickpoint.model.judgement import NewestVerdict
+from knickpoint.model.judged_benchmark import NewestVerdict
 from knickpoint.model.step import Verdict
-from knickpoint.plots.reduction import thin
+from knickpoint.plots.axes import thin
 from knickpoint.server import create_app
-from knickpoint.server.answers.values import value_factors
 
 
 def ask(reader: Client, path: str, **parameters: Any) -> Any:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from knickpoint.model.access import Permission, Token
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind, Permission, Token
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.store import export, open_store, restore
 

@@ -14,8 +14,8 @@ from knickpoint.model.access import Permission
 from knickpoint.model.errors import StoreError
 from knickpoint.store import Store, create_store, open_store
 from knickpoint.store.database import Database
-from knickpoint.store.database_address import location_url, shown
-from knickpoint.store.primaries import Primaries
+from knickpoint.store.database_engine import location_url, shown
+from knickpoint.store.replicas import Primaries
 
 
 @pytest.mark.parametrize(

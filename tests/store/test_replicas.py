@@ -13,9 +13,9 @@ from tests.waiting import wait_until
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import StoreError
 from knickpoint.model.query import parse_query
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store import Replicas, Store, create_store
-from knickpoint.store.database_address import replica_location
+from knickpoint.store.database_engine import replica_location
 from knickpoint.store.replicas import MOST_BEHIND_SECONDS
 
 

@@ -18,15 +18,19 @@ from tests.examples import examples
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import Condition, Status, SuspectRange
-from knickpoint.model.missed import MissedChange
+from knickpoint.model.quality import MissedChange
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.missed_changes import mark_missed
-from knickpoint.watch.quality.alert_table import MissedMark, alert_rows, row_of
-from knickpoint.watch.quality.delays import delay_to_decision, delay_to_finding
-from knickpoint.watch.quality.label_audit import LabelDoubt, audit_labels
-from knickpoint.watch.quality.noisy_traces import noisiest_traces, traces_for_share
-from knickpoint.watch.quality.rates import Rate
-from knickpoint.watch.quality.report import Period, measure_quality
+from knickpoint.watch.quality.alert_table import (
+    MissedMark,
+    Rate,
+    alert_rows,
+    delay_to_decision,
+    delay_to_finding,
+    row_of,
+)
+from knickpoint.watch.quality.report import LabelDoubt, Period, audit_labels, measure_quality
+from knickpoint.watch.quality.traces import noisiest_traces, traces_for_share
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo
 
 from .conftest import QUICK, World, copied, levels

@@ -18,7 +18,7 @@ from knickpoint.plugins import Plugin
 from knickpoint.store import EventKind, open_store
 from knickpoint.store.tables.commits import line as line_table
 from knickpoint.watch.alert_run.run import default_alert, run_alerts
-from knickpoint.watch.detection.shards import SettledSteps, Shard, detect_shard
+from knickpoint.watch.detection.judged_rows import SettledSteps, Shard, detect_shard
 from knickpoint.work import Place, Processes
 
 from .conftest import QUICK, World, levels

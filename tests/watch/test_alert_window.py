@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.examples import in_the_long_run
 
 from knickpoint.model.alert import Alert
-from knickpoint.watch.detection.alert_window import blank_before_window, window_columns
+from knickpoint.watch.detection.alert_settings import blank_before_window, window_columns
 from knickpoint.watch.explanation import explain_trace
 
 from .conftest import QUICK, World, levels

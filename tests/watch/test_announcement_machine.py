@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from tests.examples import in_the_long_run
 
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import ChangePoint, Status
 from knickpoint.model.errors import StoreError
+from knickpoint.model.notification import Announcement, AnnouncementKind
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES
 from knickpoint.watch.alert_run.run import run_alerts

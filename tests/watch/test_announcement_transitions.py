@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, StepNumbers, SuspectRange
+from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.watch.announcements.decisions import Side

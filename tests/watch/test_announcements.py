@@ -11,17 +11,17 @@ from typing import Final
 import pytest
 
 from knickpoint.model.alert import Alert, AlertDirection, AlertKind
-from knickpoint.model.announcement import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change_point import Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import StoreError
+from knickpoint.model.notification import Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.model.settlement import Certainty
 from knickpoint.store import EventKind
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.announcements.announcer import announce
-from knickpoint.watch.bisections.outcome import put_on_finding
+from knickpoint.watch.bisections import put_on_finding
 from knickpoint.watch.triage.decisions import Targets, decide, split, undo
 from knickpoint.watch.triage.history_boundary import take
 

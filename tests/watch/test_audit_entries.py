@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import Alert
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.change_point import Status
 from knickpoint.model.errors import InputError
 from knickpoint.store import EventKind

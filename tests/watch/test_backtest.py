@@ -11,20 +11,25 @@ import pytest
 from sqlalchemy import func, select
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.change_point import Status
 from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.quality import Label
 from knickpoint.store import open_store
 from knickpoint.store.tables import metadata
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.backtest.backtest import Backtest, BacktestBounds, backtest
+from knickpoint.watch.backtest.backtest import (
+    Backtest,
+    BacktestBounds,
+    backtest,
+    changed_alert,
+    plan_checkpoints,
+    sample_traces,
+)
 from knickpoint.watch.backtest.history import read_history
-from knickpoint.watch.backtest.lost_reasons import lost_reasons
+from knickpoint.watch.backtest.preview import lost_reasons
 from knickpoint.watch.backtest.replay import replay
 from knickpoint.watch.backtest.score import Outcome
-from knickpoint.watch.backtest.selection import plan_checkpoints, sample_traces
-from knickpoint.watch.backtest.variants import changed_alert
 from knickpoint.watch.missed_changes import mark_missed
 from knickpoint.watch.triage.decisions import Targets, decide
 from knickpoint.watch.triage.history_boundary import set_boundary

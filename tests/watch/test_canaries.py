@@ -4,7 +4,7 @@ import pytest
 
 from knickpoint.model.errors import QueryError
 from knickpoint.model.step import Verdict
-from knickpoint.watch.canaries import canary_warnings, in_doubt
+from knickpoint.watch.quarantine.canaries import canary_warnings, in_doubt
 
 from .conftest import World, levels
 

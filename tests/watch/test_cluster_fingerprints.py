@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from knickpoint.model.change_point import Status
 from knickpoint.model.cluster import FINGERPRINT
-from knickpoint.watch.identity.cluster_fingerprints import KnownCluster, coalesce
+from knickpoint.watch.alert_run.kept_clusters import KnownCluster, coalesce
 
 
 def cluster(*keys: int, regression: float = 200, status: Status = Status.NEW, id: int = 0) -> KnownCluster:  # noqa: A002

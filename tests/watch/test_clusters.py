@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from knickpoint.detect import cluster
 from knickpoint.model.alert import Alert
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.detection.cluster_windows import widths, windows
+from knickpoint.watch.detection.clusters import widths, windows
 
 from .conftest import World, levels, make_world
 

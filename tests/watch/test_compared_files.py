@@ -16,7 +16,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import read_summary
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.watch.results_check import CheckRules, check_files, check_results
 
 

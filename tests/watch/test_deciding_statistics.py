@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from knickpoint.model.params import decode_key, encode_key
-from knickpoint.watch.deciding_statistics import deciding_keys
+from knickpoint.watch.results_check.sides import deciding_keys
 
 
 def decides(*statistics: str) -> set[str]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from knickpoint.instance.ticket_import import TicketRow, import_tickets
+from knickpoint.instance.trackers import TicketRow, import_tickets
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import Action, Condition, Status
 from knickpoint.model.errors import InputError, QueryError

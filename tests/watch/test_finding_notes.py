@@ -7,15 +7,14 @@ import pytest
 from tests.watch.conftest import World
 
 from knickpoint.access.local_user import local_caller
+from knickpoint.answers.change_points import read_change_points
+from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.model.alert import Alert
 from knickpoint.model.settlement import FindingKind
 from knickpoint.notify.messages.repository_facts import RepositoryFacts
-from knickpoint.server.answers.change_points import read_change_points
-from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.watch.explanation import explain_trace
-from knickpoint.watch.finding_notes import finding_note, summary_note
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.trend import read_trend
+from knickpoint.watch.trend import finding_note, read_trend, summary_note
 
 NOISE = Alert("noise", parameters={"noise": True})
 QUIET = Alert("quiet")

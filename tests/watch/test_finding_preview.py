@@ -17,9 +17,8 @@ from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.query import Query
 from knickpoint.store import Store
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
-from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts
-from knickpoint.watch.alert_config.work_preview import preview_kinds
-from knickpoint.watch.detection.alert_filter import Filter
+from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts, preview_kinds
+from knickpoint.watch.detection.alert_settings import Filter
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, copied, levels

@@ -12,8 +12,8 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import Status
 from knickpoint.model.cluster import KeptCluster, MemberState
+from knickpoint.watch.alert_run.kept_clusters import ClusterFingerprint, match_clusters
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.identity.cluster_fingerprints import ClusterFingerprint, match_clusters
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import World, copied, levels

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.model.announcement import Announcement
+from knickpoint.model.notification import Announcement
 from knickpoint.store import open_store
 
 from . import replayer

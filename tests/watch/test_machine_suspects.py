@@ -10,13 +10,14 @@ import pytest
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.suspects import Suspects
 from knickpoint.store import RunWrite
-from knickpoint.watch.suspects.machine import MachineChange, chance_of_machine
-from knickpoint.watch.suspects.ranking import NONE
-from knickpoint.watch.suspects.same_environment import (
+from knickpoint.watch.suspects.machine import (
     EnvironmentComparison,
     EnvironmentVerdict,
+    MachineChange,
+    chance_of_machine,
     compare_within_environments,
 )
+from knickpoint.watch.suspects.ranking import NONE
 from knickpoint.watch.suspects.update import update_suspects
 
 from .conftest import World, levels

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import AlertDirection
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.change_point import Direction
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.missed import MissedChange
+from knickpoint.model.quality import MissedChange
 from knickpoint.watch.missed_changes import list_missed, mark_missed, unmark_missed
 
 from .conftest import QUICK, World, levels

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.change_point import Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite
 from knickpoint.watch.absence.missing_data import MissingKind, find_missing_data
-from knickpoint.watch.absence.rename_proposals import RenameProposal
-from knickpoint.watch.absence.renames import accept_rename, withdraw_rename
+from knickpoint.watch.absence.renames import RenameProposal, accept_rename, withdraw_rename
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import World, levels

@@ -11,7 +11,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite
 from knickpoint.watch.explanation import explain_trace
-from knickpoint.watch.mode_causes import FactMode, find_mode_cause
+from knickpoint.watch.explanation.parts import FactMode, find_mode_cause
 
 from .conftest import World
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from knickpoint.detect import judge
 from knickpoint.model.alert import Alert
 from knickpoint.model.frame import Trace
-from knickpoint.model.judgement import NewestVerdict
+from knickpoint.model.judged_benchmark import NewestVerdict
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.watch.newest_values import judge_newest, remarkable
 
 from .conftest import World, levels

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.change_point import SuspectRange
-from knickpoint.watch.identity.point_matching import REACH, Ruler, StepLocation, match_points, may_match
+from knickpoint.watch.identity import REACH, Ruler, StepLocation, match_points, may_match
 
 
 def step(position: int, *, previous: int | None = None, movement: int = 1, interval: int = 0) -> StepLocation:

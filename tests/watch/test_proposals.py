@@ -13,14 +13,11 @@ from knickpoint.detect import find_steps_many
 from knickpoint.detect.methods.default.model import default_bound
 from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import Status
-from knickpoint.model.proposal import ProposalKind
-from knickpoint.model.quality import FindingRecord
+from knickpoint.model.quality import FindingRecord, ProposalKind
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.quality.corpus import COLUMNS, corpus_rows
-from knickpoint.watch.quality.detectable_change import detectable_change, detectable_size
-from knickpoint.watch.quality.noisy_traces import noisiest_traces
 from knickpoint.watch.quality.proposals import Proposal, propose
-from knickpoint.watch.quality.smallest_changes import smallest_changes
+from knickpoint.watch.quality.traces import detectable_change, detectable_size, noisiest_traces, smallest_changes
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, levels

@@ -22,8 +22,7 @@ from knickpoint.model.change_point import (
 )
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import StableRegion
-from knickpoint.watch.identity.point_matching import Ruler
-from knickpoint.watch.identity.reconciliation import merge_sightings, reconcile
+from knickpoint.watch.identity import Ruler, merge_sightings, reconcile
 
 RULER = Ruler({slot: slot for slot in range(60)}, np.arange(60))
 REGION = StableRegion(0, 0, 1, 1.0, 1.0, 1.0, 1.0, 0.0)

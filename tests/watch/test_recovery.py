@@ -5,7 +5,7 @@ import numpy as np
 from knickpoint.detect.local_levels import LocalLevel, local_changes
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.change_point import Condition
-from knickpoint.watch.detection.recovery import recoveries, returned
+from knickpoint.watch.detection.sightings import recoveries, returned
 
 PRESENT, RECOVERED = Condition.PRESENT, Condition.RECOVERED
 

@@ -10,7 +10,7 @@ from knickpoint.model.judged_benchmark import JudgedResults, ResultKind
 from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store import RunWrite
 from knickpoint.watch.results_check import CheckRules, check_results
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.frame import Trace
-from knickpoint.model.unit import Better
-from knickpoint.watch.alert_run.row_blocks import RowBlock, row_blocks
+from knickpoint.model.unit_names import Better
+from knickpoint.watch.alert_run.comparison import RowBlock, row_blocks
 from knickpoint.watch.detection.clusters import GroupClusters
 from knickpoint.watch.detection.judged_rows import JudgedRows
 

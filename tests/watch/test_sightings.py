@@ -12,8 +12,8 @@ from knickpoint.detect.steps import build_steps
 from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.change_point import Direction, Sighting, Status
 from knickpoint.model.settlement import SETTLED, FindingKind
-from knickpoint.model.unit import Better
-from knickpoint.watch.detection.alert_filter import Filter
+from knickpoint.model.unit_names import Better
+from knickpoint.watch.detection.alert_settings import Filter
 from knickpoint.watch.detection.filters import Refusal, refusal
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines

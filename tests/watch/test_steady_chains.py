@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import Status
+from knickpoint.model.notification import Announcement, AnnouncementKind
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide

@@ -17,10 +17,10 @@ from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixtur
 from tests.store.conftest import databases as databases  # noqa: PLC0414  # a fixture
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.better import Better
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.model.query import Query, parse_query
+from knickpoint.model.unit_names import Better
 from knickpoint.store import (
     StoreReference,
     close_references,
@@ -34,16 +34,15 @@ from knickpoint.watch.detection import trace_detection
 from knickpoint.watch.detection.judged_rows import JudgedRows
 from knickpoint.watch.detection.stored_shards import (
     StoredShard,
+    StoredWindow,
     UnreadStore,
     judge_stored_shard,
     shard_ids,
     store_reference,
 )
-from knickpoint.watch.detection.stored_windows import StoredWindow
 from knickpoint.watch.detection.trace_detection import detect_traces
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.newest_shards import NewestShard, judge_newest_early
-from knickpoint.watch.newest_values import judge_newest_values
+from knickpoint.watch.newest_values import NewestShard, judge_newest_early, judge_newest_values
 from knickpoint.work import Dask, Place, Processes, Runner, Serial
 
 from .conftest import QUICK, World, copied, levels, make_world

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.suspects import CommitFiles, Suspect, TouchedFile
-from knickpoint.watch.suspects.benchmark_words import BenchmarkWords, contrast, count_words
+from knickpoint.watch.suspects.benchmark_words import BenchmarkWords, contrast, count_words, words_of
 from knickpoint.watch.suspects.commit_facts import CommitFacts
-from knickpoint.watch.suspects.location import MOST_CANDIDATES, candidates_of
 from knickpoint.watch.suspects.ranking import largest_share, rank_suspects
-from knickpoint.watch.suspects.words import words_of
+from knickpoint.watch.suspects.update import MOST_CANDIDATES, candidates_of
 
 MOVED = [",benchmark=parse_large,metric=ns,", ",benchmark=parse_small,metric=ns,"]
 STILL = [",benchmark=render_page,metric=ns,", ",benchmark=sort_keys,metric=ns,"]

@@ -12,7 +12,7 @@ from knickpoint.model.change_point import Direction, Status
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.query import parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store import RunWrite, open_store
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.alert_run.run_plan import turned_traces

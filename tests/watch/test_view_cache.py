@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from knickpoint.detect import find_steps_many
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
 from knickpoint.model.step import Step
-from knickpoint.watch.detection.caching_runner import CachingRunner
-from knickpoint.watch.detection.settlement import settle_steps
-from knickpoint.watch.detection.shards import Shard, detect_shard
-from knickpoint.watch.detection.view_cache import ViewCache
-from knickpoint.watch.identity.point_matching import StepLocation
+from knickpoint.watch.detection.judged_rows import CachingRunner, Shard, detect_shard
+from knickpoint.watch.detection.settlement import ViewCache, settle_steps
+from knickpoint.watch.identity import StepLocation
 
 Floats = NDArray[np.floating[Any]]
 

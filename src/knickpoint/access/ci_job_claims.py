@@ -9,8 +9,6 @@ from typing import Final
 from knickpoint.access.identity_token import refused
 from knickpoint.access.settings import CiJobKind
 
-__all__ = ["CiJob", "read_job"]
-
 _GITHUB_EVENTS: Final = frozenset(
     {
         "merge_group",

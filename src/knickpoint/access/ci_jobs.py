@@ -15,8 +15,6 @@ from knickpoint.access.issuer_keys import KeySource
 from knickpoint.access.settings import CiJobSettings
 from knickpoint.model.access import NO_GRANTS, Caller, CallerKind, Grants, Permission
 
-__all__ = ["KeySource", "ci_job_caller"]
-
 
 def ci_job_caller(
     text: str, settings: Mapping[str, CiJobSettings], *, audience: str, keys: KeySource, now: datetime

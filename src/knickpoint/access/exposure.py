@@ -13,8 +13,6 @@ from knickpoint.access.settings import AccessSettings, AnyoneRole, RoleSettings,
 from knickpoint.model.access import Token
 from knickpoint.model.errors import ConfigError
 
-__all__ = ["Advice", "advise", "check_open_port", "open_port_notice", "reaches_other_machines"]
-
 _EXPIRES_SOON: Final = timedelta(days=14)
 _REMEDY: Final = (
     "Configure sign-in in [sign_in.NAME] of knickpoint.toml. Or set anyone of [access] to none, viewer, editor or admin, the "

@@ -22,17 +22,6 @@ from joserfc.jwk import ECKey, RSAKey
 
 from knickpoint.model.errors import NotSignedInError
 
-__all__ = [
-    "ALGORITHMS",
-    "IdentityToken",
-    "check_audience",
-    "check_times",
-    "parse_json",
-    "read_token",
-    "refused",
-    "verify",
-]
-
 _LOG: Final = logging.getLogger("knickpoint.access")
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")

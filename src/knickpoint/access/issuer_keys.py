@@ -22,8 +22,6 @@ from knickpoint.model.errors import KnickpointError, ServiceError
 from knickpoint.outgoing.fetch import fetch
 from knickpoint.outgoing.rule import OutgoingRule
 
-__all__ = ["KeySource"]
-
 _LOG: Final = logging.getLogger("knickpoint.access")
 
 _DESCRIPTION: Final = "/.well-known/openid-configuration"

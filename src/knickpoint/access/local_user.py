@@ -6,8 +6,6 @@ import os
 
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 
-__all__ = ["local_caller"]
-
 
 def local_caller() -> Caller:
     """Return the user who runs this process, with all permissions: they can write to the files of the instance."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 import hmac
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
+from urllib.parse import unquote
 
-from knickpoint.access.signed_claims import Purpose, derived_key, read_claims, sign_claims
-
-__all__ = ["PENDING_SECONDS", "PendingSignIn", "begin_sign_in", "read_pending", "sign_pending"]
+from knickpoint.access.session_key import Purpose, derived_key, read_claims, sign_claims
 
 PENDING_SECONDS: Final = 600
 """Time to sign in at the provider."""
@@ -71,3 +71,33 @@ def read_pending(text: str, key: bytes, now: datetime) -> PendingSignIn | None:
 
 def _text(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+# The path of this server that a browser returns to after a sign-in, and nothing that could lead to another server.
+
+
+_HOME: Final = "/"
+_LONGEST: Final = 1_500
+_PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+"""One slash, then printed ASCII without space and backslash: browsers read ``/\\evil`` and ``/<tab>/evil`` as ``//evil``."""
+
+_DECODED_TWICE: Final = 2
+_ELSEWHERE: Final = re.compile(r"[/\\]{2}|[\x00-\x1f\x7f\\]")
+"""What leads elsewhere, or might after a proxy has tidied the path up."""
+
+_SIGN_IN: Final = re.compile(r"/sign(?:-in|-out|ed-out)(?![\w-])")
+
+
+def return_path(text: str) -> str:
+    """Return ``text`` where it is a path of this server with its query, else the path of the first page.
+
+    The pages of sign-in and sign-out are no places to return to.
+    """
+    if len(text) > _LONGEST or not _PATH.fullmatch(text):
+        return _HOME
+    path = text.partition("?")[0].partition("#")[0]
+    for _ in range(_DECODED_TWICE + 1):
+        if _ELSEWHERE.search(path) or "/./" in path or "/../" in path or _SIGN_IN.match(path):
+            return _HOME
+        path = unquote(path, errors="replace")
+    return text

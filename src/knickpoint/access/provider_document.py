@@ -13,8 +13,6 @@ from knickpoint.access.identity_token import parse_json
 from knickpoint.model.errors import KnickpointError, ServiceError
 from knickpoint.outgoing import OutgoingRule, fetch
 
-__all__ = ["ProviderDocument", "ProviderDocuments", "fetch_object", "read_document"]
-
 _PATH: Final = "/.well-known/openid-configuration"
 _FRESH_SECONDS: Final = 3600.0
 _PAUSE_SECONDS: Final = 3.0

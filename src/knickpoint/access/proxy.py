@@ -9,13 +9,11 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from knickpoint.access.networks import find_address, in_networks
-from knickpoint.access.people import checked_name, is_plain
+from knickpoint.access.roles import checked_name, is_plain
 from knickpoint.access.sessions import person_caller
 from knickpoint.access.settings import AccessConfig, SignInKind, SignInSettings
 from knickpoint.model.access import Caller, SignedIn
 from knickpoint.model.errors import NotSignedInError
-
-__all__ = ["client_address", "proxy_caller"]
 
 _MOST_HOPS: Final = 32
 _MOST_GROUPS: Final = 500

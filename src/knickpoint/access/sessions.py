@@ -13,22 +13,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from knickpoint.access.roles import grants_of_anyone, grants_of_person, log_name
+from knickpoint.access.session_key import Purpose, read_claims, sign_claims
 from knickpoint.access.settings import AccessConfig, SignInKind
-from knickpoint.access.signed_claims import Purpose, read_claims, sign_claims
 from knickpoint.model.access import Caller, CallerKind, SignedIn
 from knickpoint.model.errors import InputError, NotSignedInError
 from knickpoint.store import Store
-
-__all__ = [
-    "Session",
-    "find_session",
-    "new_session",
-    "person_caller",
-    "read_session",
-    "session_caller",
-    "session_cookie",
-    "sign_session",
-]
 
 _COOKIE: Final = "knick_session"
 _HOST_ONLY: Final = "__Host-"

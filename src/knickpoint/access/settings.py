@@ -8,18 +8,7 @@ from enum import Enum
 from typing import Final, Protocol
 
 from knickpoint.model.access import Role
-from knickpoint.model.secrets import secret
-
-__all__ = [
-    "AccessConfig",
-    "AccessSettings",
-    "AnyoneRole",
-    "CiJobKind",
-    "CiJobSettings",
-    "RoleSettings",
-    "SignInKind",
-    "SignInSettings",
-]
+from knickpoint.model.plain_text import secret
 
 
 class AnyoneRole(Enum):

@@ -1,15 +1,16 @@
-"""The job of one probe: what a device needs to know to make it, and nothing else."""
+"""The job of one probe, and the interface of every pool of devices: jobs in, results out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
-from knickpoint.model.bisection import Target
+from knickpoint.model.bisection import ProbeResult, Target
 
-__all__ = ["Device", "ProbeJob"]
+# The job of one probe: what a device needs to know to make it, and nothing else.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +58,29 @@ class ProbeJob:
     def key(self) -> str:
         """The key of what it measures: jobs of one key may share one probe, see :class:`~knickpoint.model.bisection.Target`."""
         return self.target.key(self.recipe.digest)
+
+
+# The interface of every pool of devices: jobs in, results out, in any order.
+
+
+class DevicePool(Protocol):
+    """Makes probes on devices.
+
+    A device that dies, hangs or loses its network costs one probe: its result has the outcome LOST, and the caller submits
+    the job again under a new id. A result is returned once.
+    """
+
+    def devices(self) -> tuple[Device, ...]:
+        """Return the devices that take jobs now, by name."""
+
+    def submit(self, job: ProbeJob) -> None:
+        """Take a job; it waits until a device that fits is free. The same probe id twice is one job."""
+
+    def cancel(self, probe: str) -> None:
+        """Drop a job, and end it where it runs, unless other jobs share its probe; it has no result."""
+
+    def wait(self, seconds: float) -> Sequence[ProbeResult]:
+        """Return the results since the last call, as soon as there is one, or none after ``seconds``."""
+
+    def close(self) -> None:
+        """End the jobs that this pool submitted, and release its processes and connections."""

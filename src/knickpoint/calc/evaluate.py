@@ -9,16 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.calc.folds import FOLDS
-from knickpoint.calc.functions import PER_TRACE, divide, normalised
-from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number, Text, parse
-from knickpoint.calc.pairing import origin_params, pair
-from knickpoint.calc.tokens import formula_error
-from knickpoint.calc.traces import Checkpoint, Traces, formula_id, plain
+from knickpoint.calc.folds import FOLDS, PER_TRACE, divide, normalised
+from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number, Text, formula_error, parse
+from knickpoint.calc.traces import Checkpoint, Traces, formula_id, origin_params, pair, plain
 from knickpoint.model.errors import QueryError
 from knickpoint.model.params import encode_key
-
-__all__ = ["FUNCTIONS", "Source", "evaluate", "queries_of"]
 
 Source = Callable[[str], Traces]
 """Returns the traces of a query, or of a shortcut. Raises ``QueryError`` when it cannot be read or does not exist."""

@@ -13,13 +13,89 @@ A text stands in double quotes; a backslash takes the next character as it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
-from knickpoint.calc.tokens import Kind, Token, formula_error, tokenise
+from knickpoint.model.errors import QueryError
 
-__all__ = ["DEEPEST", "Binary", "Call", "Negative", "Node", "Number", "Text", "parse"]
+# Cut a formula into tokens, each with its column.
+
+
+LONGEST: Final = 10_000
+"""A formula longer than this is refused."""
+
+_PATTERN: Final = re.compile(
+    r"""
+    (?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<NUMBER>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | "(?P<TEXT>(?:[^"\\]|\\.)*)"
+    | (?P<SIGN>[()+\-*/,])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_SPACE: Final = re.compile(r"\s*")
+
+
+class Kind(Enum):
+    """Say what a token is."""
+
+    NAME = "a name"
+    NUMBER = "a number"
+    TEXT = "a text"
+    SIGN = "a sign"
+    END = "the end"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a formula; ``start`` and ``stop`` are its offsets in the formula, ``text`` is its text without quotes."""
+
+    kind: Kind
+    text: str
+    start: int
+    stop: int
+
+
+def formula_error(formula: str, offset: int, message: str, remedy: str) -> QueryError:
+    """Return an error that names the column of ``offset``, counted from 1."""
+    shown = formula if len(formula) <= 120 else f"{formula[:117]}..."
+    return QueryError(message, where=f"formula {shown!r}, column {offset + 1}", remedy=remedy)
+
+
+def _remedy(character: str) -> str:
+    """Return what to do about a character that begins no token."""
+    return 'Write a query in double quotes, as in filter("a=b").' if character in "=!~*|" else "Take it out."
+
+
+def tokenise(formula: str) -> list[Token]:
+    """Return the tokens of ``formula``, the end included.
+
+    Raises:
+        QueryError: a character that begins no token, a text that is not closed, or a formula that is too long.
+    """
+    if len(formula) > LONGEST:
+        raise formula_error(formula, LONGEST, f"the formula has {len(formula)} characters", f"Stay within {LONGEST}.")
+    tokens: list[Token] = []
+    offset = 0
+    while True:
+        space = _SPACE.match(formula, offset)
+        assert space is not None
+        offset = space.end()
+        if offset == len(formula):
+            return [*tokens, Token(Kind.END, "", offset, offset)]
+        match = _PATTERN.match(formula, offset)
+        if match is None or match.lastgroup is None:
+            if formula[offset] == '"':
+                raise formula_error(formula, offset, "the text that begins here is not closed", 'Close it with ".')
+            raise formula_error(formula, offset, f"{formula[offset]!r} has no meaning here", _remedy(formula[offset]))
+        kind, text = Kind[match.lastgroup], match[match.lastgroup]
+        tokens.append(Token(kind, _ESCAPE.sub(r"\1", text) if kind is Kind.TEXT else text, offset, match.end()))
+        offset = match.end()
+
 
 DEEPEST: Final = 60
 """How deep a formula may nest, operators in a row included."""
@@ -195,3 +271,57 @@ def parse(formula: str) -> Node:
     if parser.next.kind is not Kind.END:
         raise parser.unexpected("an operator or the end", "Take out what follows the formula.")
     return node
+
+
+# Derive the unit of a calculated trace from its formula.
+#
+# A formula keeps the unit of the traces that it reads where every function and operator keeps it. After ``norm``, values
+# are standard deviations of each trace. Any other formula has no unit.
+
+
+_DEVIATIONS: Final = "σ"
+"""The unit of normalised traces: standard deviations of each."""
+
+_KEEPING: Final = frozenset(
+    {"filter", "shortcut", "ave", "avg", "sum", "min", "max", "geo", "std", "fill", "iqrr"}
+    | {"trace_ave", "trace_avg", "trace_stddev"}
+)
+"""Functions whose result has the unit of their arguments."""
+
+
+def unit_of(node: Node, units: Collection[str]) -> str:
+    """Return the unit of a formula over traces of ``units``, "" where it has none or several are mixed."""
+    if _is_normalised(node):
+        return _DEVIATIONS
+    return next(iter(units)) if len(units) == 1 and _keeps_unit(node) else ""
+
+
+def _is_normalised(node: Node) -> bool:
+    """Whether the value of a node is in standard deviations of each trace."""
+    match node:
+        case Call(name="norm"):
+            return True
+        case Call(name=name, arguments=arguments):
+            parts = [each for each in arguments if isinstance(each, Call | Binary | Negative)]
+            return name in _KEEPING and bool(parts) and all(map(_is_normalised, parts))
+        case Negative(value=value):
+            return _is_normalised(value)
+        case Binary(operator="+" | "-", left=left, right=right):
+            return _is_normalised(left) and _is_normalised(right)
+    return False
+
+
+def _keeps_unit(node: Node) -> bool:
+    """Whether the value of a node has the unit of the traces that it reads."""
+    match node:
+        case Call(name=name, arguments=arguments):
+            return name in _KEEPING and all(
+                _keeps_unit(each) for each in arguments if isinstance(each, Call | Binary | Negative)
+            )
+        case Negative(value=value):
+            return _keeps_unit(value)
+        case Binary(operator="+" | "-", left=left, right=right):
+            return _keeps_unit(left) and _keeps_unit(right)
+        case Binary(operator="*", left=Number(), right=other) | Binary(operator="*" | "/", left=other, right=Number()):
+            return _keeps_unit(other)
+    return False

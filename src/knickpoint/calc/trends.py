@@ -15,9 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.normal_noise import MAD
-
-__all__ = ["Trend", "combine_trends", "trend_of"]
+from knickpoint.model.distribution import MAD
 
 _LEVEL_VALUES: Final = 20
 """Measured commits of the levels at both ends, as of the local levels of a finding."""

@@ -15,8 +15,6 @@ from click.shell_completion import BashComplete, CompletionItem, add_completion_
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
 
-__all__ = ["VARIABLE", "add_completion", "register_shells"]
-
 VARIABLE: Final = "_KNICK_COMPLETE"
 """The variable by which a shell asks for completions."""
 

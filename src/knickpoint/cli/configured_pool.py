@@ -11,8 +11,6 @@ from knickpoint.model.errors import ConfigError
 if TYPE_CHECKING:
     from knickpoint.instance import Config
 
-__all__ = ["configured_pool", "require_cluster"]
-
 
 def require_cluster() -> None:
     """Refuse to go on without the package of pools over machines, before anything is asked of the configuration.

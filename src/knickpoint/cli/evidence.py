@@ -17,9 +17,6 @@ from knickpoint.model.quantity_text import figure_text, flipping_text
 if TYPE_CHECKING:
     from knickpoint.model.step import Candidate, Check, Detection
 
-__all__ = ["check_lines", "detection_lines", "flipping_lines", "json_ready", "outcome_of"]
-
-
 _JSON_NAMES: Final[Mapping[str, str]] = {"suspect_range": "place"}
 """Names of fields that JSON output gives under another name, the one that its readers know."""
 

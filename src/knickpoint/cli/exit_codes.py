@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["ANSWERS", "COMMON", "FAILED", "INTERRUPTED", "NO_DATA", "UNREAD"]
-
 FAILED: Final = 2
 """The command could not do its work; 1 is an answer, such as the verdict of ``knick check``."""
 

@@ -10,9 +10,7 @@ from typing import Final, Protocol
 
 import click
 
-from knickpoint.instance.config.monitoring import LogChoice, MonitoringSettings
-
-__all__ = ["AboutWork", "JsonLines", "begin_log"]
+from knickpoint.instance.config.settings import LogChoice, MonitoringSettings
 
 _WORK: Final = logging.getLogger("knickpoint.work")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["explain_missing"]
-
 _EXTRAS: Final = {
     "cli": ("alembic", "click", "pydantic", "re2", "sqlalchemy"),
     "server": (

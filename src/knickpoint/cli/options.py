@@ -10,21 +10,8 @@ import click
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
+    from knickpoint.answers.visible_repositories import VisibleRepositories
     from knickpoint.instance import Instance
-    from knickpoint.server.visible_repositories import VisibleRepositories
-
-__all__ = [
-    "NO_RESULTS",
-    "fail_on_option",
-    "instance_option",
-    "job_name_option",
-    "local_view",
-    "open_chosen_instance",
-    "read_pairs",
-    "refuse_empty",
-    "require_results",
-    "share_of_change",
-]
 
 _BRING_IN: Final = "Import results: knick import PATH. knick demo shows everything on an example."
 
@@ -81,7 +68,7 @@ def open_chosen_instance(directory: str | None) -> Instance:
 def local_view(opened: Instance) -> VisibleRepositories:
     """Return what the answers of the API are built from, for the user of this process, who may read everything."""
     from knickpoint.access.local_user import local_caller
-    from knickpoint.server.visible_repositories import VisibleRepositories
+    from knickpoint.answers.visible_repositories import VisibleRepositories
 
     return VisibleRepositories(opened.store, local_caller())
 

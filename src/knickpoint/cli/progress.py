@@ -7,10 +7,7 @@ import time
 from types import TracebackType
 from typing import Final, Self, TextIO
 
-from knickpoint.cli.terminal import TerminalText
-from knickpoint.cli.verbosity import Verbosity, verbosity
-
-__all__ = ["Progress"]
+from knickpoint.cli.terminal import TerminalText, Verbosity, verbosity
 
 _WIDTH: Final = 30
 _PATIENCE_SECONDS: Final = 1.0

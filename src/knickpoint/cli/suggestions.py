@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-__all__ = ["closest", "did_you_mean"]
-
 _MOST: Final = 3
 _LEAST_SIMILARITY: Final = 0.68
 """Share of characters in common from which a name is suggested (as ``difflib`` measures it)."""

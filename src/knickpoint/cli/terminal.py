@@ -1,11 +1,18 @@
-"""Print text from elsewhere on a terminal without letting it control the terminal."""
+"""What a terminal shows: colours where it has them, text from elsewhere made harmless, and how much is printed."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from enum import Enum
 from typing import Any, Final, TextIO, cast
 
-__all__ = ["TerminalText", "plain_json", "without_control"]
+import click
+
+# Print text from elsewhere on a terminal without letting it control the terminal.
+
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that break a line of text, control the terminal, or turn the direction of writing."""
@@ -48,3 +55,132 @@ class TerminalText:
     def __getattr__(self, name: str) -> Any:
         """Return everything else of the stream."""
         return getattr(self.stream, name)
+
+
+# Colours of verdicts and states, where the output is a terminal that has them.
+
+
+class Tone(Enum):
+    """What a colour says; the value is the code of the colour in a control sequence (ECMA-48, SGR)."""
+
+    BAD = "31"
+    GOOD = "32"
+    UNSURE = "33"
+    PALE = "2"
+
+
+_TONES: Final[Mapping[str, Tone]] = {
+    "regressed": Tone.BAD,
+    "regression": Tone.BAD,
+    "failed": Tone.BAD,
+    "vanished": Tone.BAD,
+    "bad": Tone.BAD,
+    "error": Tone.BAD,
+    "refused": Tone.BAD,
+    "improved": Tone.GOOD,
+    "improvement": Tone.GOOD,
+    "good": Tone.GOOD,
+    "culprit": Tone.GOOD,
+    "unstable": Tone.UNSURE,
+    "warning": Tone.UNSURE,
+    "provisional": Tone.UNSURE,
+    "accepted": Tone.UNSURE,
+    "unchanged": Tone.PALE,
+    "no data": Tone.PALE,
+    "hidden": Tone.PALE,
+    "gone": Tone.PALE,
+}
+"""Verdict, state, direction or status → its tone; other words have none."""
+
+
+def tone_of(word: str) -> Tone | None:
+    """Return the tone of a verdict, state, direction or status, None for a word without one."""
+    return _TONES.get(word)
+
+
+def colours_allowed(stream: TextIO) -> bool:
+    """Return whether ``stream`` gets colours.
+
+    ``NO_COLOR`` forbids them (https://no-color.org), else ``FORCE_COLOR`` demands them; else a terminal has them, unless
+    ``TERM`` is ``dumb``. An empty variable counts as none.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR")
+    if forced:
+        return forced != "0"
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def painted(text: str, tone: Tone | None) -> str:
+    """Return ``text`` in the colour of ``tone``; without one, ``text``."""
+    return text if tone is None else f"\x1b[{tone.value}m{text}\x1b[0m"
+
+
+# How much ``knick`` prints: the options ``--quiet`` and ``--verbose``, which every command has.
+
+
+class Verbosity(Enum):
+    """How much a command prints."""
+
+    QUIET = "quiet"
+    """Data and errors only."""
+
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+    """Every column and every number; an error says where in the program it arose."""
+
+
+_CURRENT: Final[ContextVar[Verbosity]] = ContextVar("verbosity", default=Verbosity.NORMAL)
+
+
+def verbosity() -> Verbosity:
+    """Return how much the running command prints."""
+    return _CURRENT.get()
+
+
+def set_verbosity(chosen: Verbosity) -> None:
+    """Set how much the command prints."""
+    _CURRENT.set(chosen)
+
+
+def note(text: str, *, err: bool = False) -> None:
+    """Print what is no data: that a file was written, what to do next. With ``--quiet``, print nothing.
+
+    What a program announces that runs until it is ended (a worker, the server, an agent) is its log, failures included, and
+    stays.
+    """
+    if verbosity() is not Verbosity.QUIET:
+        click.echo(text, err=err)
+
+
+def announcer(*, err: bool = False) -> Callable[[str], None]:
+    """Return what prints a line as :func:`note` does, from any thread: threads begin without the option of the command."""
+    quiet = verbosity() is Verbosity.QUIET
+
+    def announce(text: str) -> None:
+        if not quiet:
+            click.echo(text, err=err)
+
+    return announce
+
+
+def _choose(_context: click.Context, parameter: click.Parameter, given: Any) -> None:
+    if given:
+        set_verbosity(Verbosity(parameter.name))
+
+
+def verbosity_options(*, hidden: bool) -> list[click.Option]:
+    """Return the options; the help of ``knick`` shows them, and that of each command leaves them out (``hidden``)."""
+    shared: dict[str, Any] = {"is_flag": True, "expose_value": False, "callback": _choose, "hidden": hidden}
+    return [
+        click.Option(["-q", "--quiet"], help="Print data and errors only.", **shared),
+        click.Option(["-v", "--verbose"], help="Print every column and every number.", **shared),
+    ]
+
+
+def add_verbosity(command: click.Command) -> click.Command:
+    """Add the options to a command where it has none of these names, so that they may stand behind its name, too."""
+    taken = {name for parameter in command.params for name in parameter.opts}
+    command.params += [option for option in verbosity_options(hidden=True) if taken.isdisjoint(option.opts)]
+    return command

@@ -10,17 +10,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from knickpoint.demo.comparison import Comparison, Found, compare
-from knickpoint.demo.history import plan
-from knickpoint.demo.measurement import measure, write_results
-from knickpoint.demo.repository import check_out, make_repository
+from knickpoint.demo.history import Comparison, Found, compare, plan
+from knickpoint.demo.measurement import check_out, make_repository, measure, write_results
 from knickpoint.ingest import import_files
 from knickpoint.instance import Instance, create_instance, rank_new_suspects
 from knickpoint.model.errors import ConfigError, KnickpointError
 from knickpoint.model.params import decode_key
 from knickpoint.watch.alert_run.run import run_alerts
-
-__all__ = ["run_demonstration"]
 
 _MARK: Final = "made-by-knick-demo"
 _REPOSITORY: Final = "textmill"

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from string import Template
 from typing import Final
 
-__all__ = ["BENCHMARKS", "FIRST_PIECES", "justify_source", "source_files"]
-
 BENCHMARKS: Final = (
     "count_words",
     "edit_distance",

@@ -17,7 +17,15 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
-from knickpoint.detect.batch import find_steps_many, find_steps_without_evidence
+from knickpoint.detect.batch import (
+    explain,
+    explain_jointly,
+    find_clusters,
+    find_steps,
+    find_steps_jointly,
+    find_steps_many,
+    find_steps_without_evidence,
+)
 from knickpoint.detect.local_levels import estimate_sizes
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.registry import (
@@ -30,8 +38,6 @@ from knickpoint.detect.registry import (
     presets_of,
 )
 from knickpoint.detect.samples import summarise
-from knickpoint.detect.several_series import explain_jointly, find_clusters, find_steps_jointly
-from knickpoint.detect.single_series import explain, find_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

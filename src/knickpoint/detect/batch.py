@@ -1,28 +1,33 @@
-"""Run a method on many series: the same steps as one by one, on every core."""
+"""Run a method: on one series, on several at once, or on many, on every core."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from knickpoint.detect.measured_series import check_frame
+from knickpoint.detect.measured_series import available_threads, check_frame, check_series
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.registry import load_method
-from knickpoint.detect.threads import available_threads
+from knickpoint.detect.samples import combine_samples, with_sample_evidence, with_sample_facts
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.frame import Frame
 from knickpoint.model.step import Detection, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["find_steps_many", "find_steps_without_evidence"]
+    from knickpoint.model.cluster import Cluster
+
+
+# Run a method on many series: the same steps as one by one, on every core.
+
 
 _PROCESSES_FROM: Final = 1_000_000
 """Values in a frame from which starting processes (about 0.3 s each) pays for a method that threads do not speed up."""
@@ -135,3 +140,123 @@ def _found(
     if workers <= 1 or not (chosen.releases_gil or matrix.size >= _PROCESSES_FROM):
         return _in_this_thread(chosen, matrix, arguments)
     return _in_parallel(chosen, matrix, arguments, workers)
+
+
+# Run a method on one series: look the method up, check its parameters and the values, and return what it found.
+
+
+def explain(
+    values: ArrayLike | None, *, method: str = "default", samples: Any = None, **parameters: object
+) -> Detection:
+    """Return everything that ``method`` decides about one series: steps, candidates, parameters, facts.
+
+    ``values`` is 1-D, in the order of the commits, ``nan`` for missing; durations are taken in seconds. ``samples`` has an entry for each commit: an array of the
+    samples of its run, or a list of arrays, one for each run. A commit's value is then that of its samples
+    (:class:`~knickpoint.detect.samples.Samples`, :func:`~knickpoint.detect.samples.combine_samples`), and the one in ``values`` where it has none; ``values`` may be None.
+    ``parameters`` are those of the method, and ``preset``; text is converted as
+    :mod:`knickpoint.detect.method` says.
+
+    Raises:
+        SeriesError: the values are not one series of finite or missing numbers, or the samples are not those of its commits.
+        InputError: no such method, preset or parameter, or a value that the parameter cannot take.
+    """
+    chosen: Method[Detection] = load_method(method, MethodKind.SERIES)
+    arguments = chosen.arguments(parameters)
+    reported = chosen.reported_parameters(parameters, arguments)
+    if samples is None:
+        detection = chosen.detect(_required(values), **arguments)
+    else:
+        commits = combine_samples(samples, values)
+        detection = with_sample_facts(chosen.detect(commits.values, **arguments), commits)
+    steps = tuple(_labelled(detection.steps, samples if values is None else values))
+    return replace(detection, steps=steps, parameters={**reported, **detection.parameters})
+
+
+def find_steps(
+    values: ArrayLike | None, *, method: str = "default", samples: Any = None, **parameters: object
+) -> list[Step]:
+    """Return the steps of one series, sorted by index; arguments and errors are those of :func:`explain`.
+
+    The ``kind`` of a step says whether it is a step or, for example, the start of a drift. Its ``label`` is its place in the
+    index of a pandas series.
+    """
+    chosen: Method[Detection] = load_method(method, MethodKind.SERIES)
+    arguments = chosen.arguments(parameters)
+    if samples is None:
+        found = list(chosen.detect(_required(values), **arguments, **chosen.without_candidates).steps)
+    else:
+        commits = combine_samples(samples, values)
+        steps = chosen.detect(commits.values, **arguments, **chosen.without_candidates).steps
+        found = [with_sample_evidence(step, commits) for step in steps]
+    return _labelled(found, samples if values is None else values)
+
+
+def _labelled(steps: Sequence[Step], values: Any) -> list[Step]:
+    """Give each of ``steps`` its label where ``values`` have an index, as series of pandas do."""
+    if not hasattr(values, "iloc"):
+        return list(steps)
+    return [replace(step, label=values.index[step.index]) for step in steps]
+
+
+def _required(values: ArrayLike | None) -> NDArray[np.float64]:
+    if values is None:
+        raise SeriesError("there are neither values nor samples", remedy="Give one value a commit, or samples.")
+    return check_series(values)
+
+
+# Run a method on several series at once: jointly, or to group those of one shape.
+
+
+def explain_jointly(
+    frame: ArrayLike | Frame,
+    keys: Iterable[str] | None = None,
+    /,
+    *,
+    method: str = "e_divisive_joint",
+    **parameters: object,
+) -> list[Detection]:
+    """Return what ``method`` decides about several series together: one detection for each row of ``frame``.
+
+    ``frame`` is traces x commits, ``nan`` for missing; ``keys`` are the trace keys of its rows, those of the frame by
+    default, for methods that learn from params. ``parameters`` and errors are those of :func:`knickpoint.detect.explain`.
+    """
+    chosen: Method[list[Detection]] = load_method(method, MethodKind.JOINT)
+    arguments = chosen.arguments(parameters)
+    reported = chosen.reported_parameters(parameters, arguments)
+    return [
+        replace(detection, parameters={**reported, **detection.parameters})
+        for detection in _detect(chosen, frame, keys, arguments)
+    ]
+
+
+def find_steps_jointly(
+    frame: ArrayLike | Frame, keys: Iterable[str] | None = None, /, *, method: str, **parameters: object
+) -> list[tuple[Step, ...]]:
+    """Return the steps of each row of ``frame`` by a ``method`` that looks at several series together.
+
+    The arguments and errors are those of :func:`explain_jointly`, which also says what was rejected.
+    """
+    chosen: Method[list[Detection]] = load_method(method, MethodKind.JOINT)
+    found = _detect(chosen, frame, keys, {**chosen.arguments(parameters), **chosen.without_candidates})
+    return [detection.steps for detection in found]
+
+
+def _detect(
+    chosen: Method[list[Detection]],
+    frame: ArrayLike | Frame,
+    keys: Iterable[str] | None,
+    arguments: Mapping[str, Any],
+) -> list[Detection]:
+    return chosen.detect(frame, keys, **arguments) if chosen.takes_keys else chosen.detect(frame, **arguments)
+
+
+def find_clusters(
+    frame: ArrayLike | Frame, keys: Iterable[str] | None = None, *, method: str = "cluster", **parameters: object
+) -> list[Cluster]:
+    """Return the clusters that ``method`` makes of the traces of ``frame``, those with the strongest step first.
+
+    ``frame`` is traces x commits, ``nan`` for missing; ``keys`` are the trace keys of its rows, those of the frame by
+    default. ``parameters`` and errors are those of :func:`knickpoint.detect.explain`.
+    """
+    chosen: Method[list[Cluster]] = load_method(method, MethodKind.GROUP)
+    return chosen.detect(frame, keys, **chosen.arguments(parameters))

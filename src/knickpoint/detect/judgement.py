@@ -23,13 +23,11 @@ from knickpoint.detect.outliers import Outliers, critical_value, find_outliers_o
 from knickpoint.detect.region_noise import RegionNoise, estimate_noise, rare_share
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
-from knickpoint.model.judgement import Judgement
+from knickpoint.model.judged_benchmark import Judgement
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, StableRegion, Step, Verdict
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.native.student import student_p_value
-
-__all__ = ["judge", "may_be_changes"]
 
 FEWEST: Final = 5
 """Values that the region must have; fewer give no verdict."""

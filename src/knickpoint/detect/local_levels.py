@@ -18,11 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.measured_series import check_series
 from knickpoint.detect.outliers import student_quantile
-from knickpoint.model.normal_noise import MAD
+from knickpoint.model.distribution import MAD
 from knickpoint.model.step import SizeEstimate, Step
 from knickpoint.native.student import student_p_value
-
-__all__ = ["MEDIAN_ERROR", "NEAR", "LocalChange", "LocalLevel", "compare_levels", "estimate_sizes", "local_changes"]
 
 NEAR: Final = 20
 """Measured values on each side of a step that make its local levels.

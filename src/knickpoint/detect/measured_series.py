@@ -11,6 +11,7 @@ works on the measured values alone::
 from __future__ import annotations
 
 import math
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -22,15 +23,6 @@ from knickpoint.model.errors import SeriesError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "MeasuredSeries",
-    "check_frame",
-    "check_series",
-    "drop_missing",
-    "refuse_data_frame",
-    "safe_unit",
-    "unit_of_largest",
-]
 
 _SQUARABLE: Final = 1e100
 """Where the largest value lies between this and its inverse, sums of squares stay within the range of floats."""
@@ -142,3 +134,13 @@ def unit_of_largest(largest: float) -> float:
     if largest == 0 or 1 / _SQUARABLE < largest < _SQUARABLE:
         return 1.0
     return math.ldexp(1.0, math.frexp(largest)[1] - 1)
+
+
+# How many threads the work of many series is shared among.
+
+
+def available_threads() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 
 from knickpoint.model.step import Check
 
-__all__ = ["BOUND", "MOST_BEFORE", "NewestEvidence", "rank_chance", "weigh_newest"]
-
 BOUND: Final = -5.0
 """The evidence, as a power of ten, that makes a change certain.
 

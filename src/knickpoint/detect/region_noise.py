@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.outliers import find_outliers_of_noise, rounding
-from knickpoint.model.normal_noise import MAD
-
-__all__ = ["RARE", "RegionNoise", "estimate_noise", "rare_share"]
+from knickpoint.model.distribution import MAD
 
 RARE: Final = 0.02
 """Share of the runs of a region that may stray as far as new samples do."""

@@ -11,21 +11,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.parameters import Value
+from knickpoint.detect.method import Method, MethodKind, Value
 from knickpoint.model.errors import InputError, PluginError
 from knickpoint.plugins import Plugin, find_plugins
-
-__all__ = [
-    "ENTRY_POINTS",
-    "METHODS",
-    "judges_groups",
-    "load_method",
-    "makes_clusters",
-    "package_of",
-    "parameters_of",
-    "presets_of",
-]
 
 ENTRY_POINTS: Final = "knickpoint.methods"
 """The group of entry points under which other packages register methods."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["build_estimated_step", "build_step", "build_steps", "stable_region", "stable_regions"]
-
 
 def stable_region(values: NDArray[np.float64], first: int, last: int) -> StableRegion:
     """Describe ``values[first:last + 1]`` without the missing ones.

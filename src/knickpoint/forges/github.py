@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from knickpoint.forges.comment import Comment
-from knickpoint.forges.patience import PatientRest
-from knickpoint.notify.exchange import RefusedError
+from knickpoint.forges.comment import Comment, PatientRest
+from knickpoint.notify.channel import RefusedError
 from knickpoint.notify.trackers.rest import text_of
-
-__all__ = ["GitHubThread", "find_pull_request"]
 
 _PAGE: Final = "100"
 

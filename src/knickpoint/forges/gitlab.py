@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from knickpoint.forges.comment import Comment
-from knickpoint.forges.patience import PatientRest
+from knickpoint.forges.comment import Comment, PatientRest
 from knickpoint.notify.trackers.rest import text_of
-
-__all__ = ["GitLabThread"]
 
 _PAGE: Final = "100"
 

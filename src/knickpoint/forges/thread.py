@@ -2,19 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
 
-from knickpoint.forges.comment import CommentThread
+from knickpoint.forges.comment import CommentThread, PatientRest
 from knickpoint.forges.github import GitHubThread, find_pull_request
 from knickpoint.forges.gitlab import GitLabThread
-from knickpoint.forges.job import ForgeJob, ForgeKind
-from knickpoint.forges.patience import PatientRest
-from knickpoint.notify.exchange import Exchange
-from knickpoint.notify.trackers.rest import Rest
+from knickpoint.model.errors import InputError
+from knickpoint.notify.channel import Exchange
+from knickpoint.notify.trackers.rest import Rest, text_of
 from knickpoint.outgoing import OutgoingRule
 
-__all__ = ["open_thread"]
+# Read from the variables of a CI job which pull request it is about: forge, project, number and newest commit.
+
+
+_LARGEST_EVENT: Final = 1 << 22
+
+
+class ForgeKind(Enum):
+    """The forges that comments are posted to."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeJob:
+    """What a job says about its pull request.
+
+    Attributes:
+        kind: the forge.
+        api: the address of its REST API.
+        project: ``owner/name``, or the path or id of a project of GitLab.
+        number: the number of the pull request, "" where only its branch is known.
+        commit: its newest commit when the job began, "" where the job does not say.
+        owner: the owner of the repository that its branch is in; GitHub only.
+        branch: its branch; GitHub only.
+    """
+
+    kind: ForgeKind
+    api: str
+    project: str
+    number: str
+    commit: str = ""
+    owner: str = ""
+    branch: str = ""
+
+
+def read_job(variables: Mapping[str, str]) -> ForgeJob:
+    """Return the pull request of the job that has these environment variables.
+
+    A job of the event ``workflow_run`` is the second step for a pull request from a fork. Which one that is, the event says:
+    nothing that the first step wrote is trusted.
+
+    Raises:
+        InputError: this is no job of GitHub Actions or GitLab, or it is about no pull request.
+    """
+    if variables.get("GITHUB_ACTIONS"):
+        return _github(variables)
+    if variables.get("GITLAB_CI"):
+        return _gitlab(variables)
+    raise InputError(
+        "this is no job of GitHub Actions or GitLab",
+        where="--number",
+        remedy="Give --forge, --api, --project and --number.",
+    )
+
+
+def _github(variables: Mapping[str, str]) -> ForgeJob:
+    event = _event(variables.get("GITHUB_EVENT_PATH", ""))
+    api, project = variables.get("GITHUB_API_URL", ""), variables.get("GITHUB_REPOSITORY", "")
+    number = text_of(event, "pull_request", "number")
+    if number:
+        return ForgeJob(ForgeKind.GITHUB, api, project, number, text_of(event, "pull_request", "head", "sha"))
+    run = event.get("workflow_run")
+    if text_of(run, "event") == "pull_request":
+        return ForgeJob(
+            ForgeKind.GITHUB,
+            api,
+            project,
+            "",
+            commit=text_of(run, "head_sha"),
+            owner=text_of(run, "head_repository", "owner", "login"),
+            branch=text_of(run, "head_branch"),
+        )
+    raise InputError(
+        f"the event {variables.get('GITHUB_EVENT_NAME', '')!r} is about no pull request",
+        where="GITHUB_EVENT_PATH",
+        remedy="Run in a job of pull_request, or of workflow_run after one; or give --number.",
+    )
+
+
+def _event(path: str) -> dict[str, Any]:
+    try:
+        with Path(path).open("rb") as file:
+            event = json.loads(file.read(_LARGEST_EVENT))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(
+            "the event of the job cannot be read", where=path or "GITHUB_EVENT_PATH", remedy="Give --number."
+        ) from error
+    return event if isinstance(event, dict) else {}
+
+
+def _gitlab(variables: Mapping[str, str]) -> ForgeJob:
+    number = variables.get("CI_MERGE_REQUEST_IID", "")
+    if not number:
+        raise InputError(
+            "this pipeline is about no merge request",
+            where="CI_MERGE_REQUEST_IID",
+            remedy='Run the job with the rule if: $CI_PIPELINE_SOURCE == "merge_request_event"; or give --number.',
+        )
+    # In a pipeline of merged results, CI_COMMIT_SHA is a merge that the merge request does not have.
+    commit = variables.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or variables.get("CI_COMMIT_SHA", "")
+    project = variables.get("CI_MERGE_REQUEST_PROJECT_ID") or variables.get("CI_PROJECT_ID", "")
+    return ForgeJob(ForgeKind.GITLAB, variables.get("CI_API_V4_URL", ""), project, number, commit)
+
 
 _PUBLIC: Final = {ForgeKind.GITHUB: "https://api.github.com", ForgeKind.GITLAB: "https://gitlab.com/api/v4"}
 

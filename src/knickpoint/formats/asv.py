@@ -14,9 +14,7 @@ from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "asv"
 _COLUMNS: Final = (

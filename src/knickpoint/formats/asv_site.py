@@ -17,8 +17,6 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.model.errors import FormatError
 
-__all__ = ["PublishedGraph", "PublishedSite", "RestoredResults", "read_site_index", "restore_results"]
-
 _UNSAFE: Final = re.compile(r'[<>:"/\\^|?*\x00-\x1f]')
 _MACHINE: Final = frozenset({"machine", "arch", "cpu", "num_cpu", "os", "ram"})
 _VARIABLE: Final = "env-"

@@ -10,9 +10,7 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node, measures, members
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "benchmarkdotnet"
 _JOB: Final = re.compile(r": (?P<name>[\w .+-]+?)(?:\((?P<facts>[^()]*)\))?(?: \[|$)")

@@ -8,13 +8,10 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.numbers import numeral
-from knickpoint.formats.toolbox.printed_reports import unread_result
+from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, plain, unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.report import Problem, Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "benchmarkjs"
 _MARK: Final = "ops/sec"

@@ -6,8 +6,6 @@ from typing import Final
 
 from knickpoint.formats.format import Format
 
-__all__ = ["FORMATS"]
-
 FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="apache-bench",

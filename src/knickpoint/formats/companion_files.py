@@ -7,8 +7,6 @@ from typing import Final
 
 from knickpoint.formats.toolbox.file_content import FileContent
 
-__all__ = ["LOCUST_HISTORY", "companion_of"]
-
 _MACHINE: Final = {"arch", "cpu", "machine", "num_cpu", "os", "ram", "version"}
 LOCUST_HISTORY: Final = "Timestamp,User Count,Type,Name,"
 _LOCUST: Final = (LOCUST_HISTORY, "Method,Name,Error,Occurrences", "Count,Message,Traceback")

@@ -12,8 +12,6 @@ from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 
-__all__ = ["fits", "read"]
-
 _NAME: Final = "conbench"
 
 

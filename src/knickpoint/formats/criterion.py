@@ -12,17 +12,13 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node, measures
-from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
-from knickpoint.formats.toolbox.printed_reports import unread_result
+from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, missing_end, plain, unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import read_cells
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["RAW_HEADER", "fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "criterion"
 RAW_HEADER: Final = "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"

@@ -23,9 +23,7 @@ from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit import Better
-
-__all__ = ["read_mapped"]
+from knickpoint.model.unit_names import Better
 
 _STEP: Final = re.compile(r'"(?P<quoted>[^"]*)"|\[(?P<index>[0-9]{1,9}|\*)\]|(?P<name>[^.\[\]"]+)')
 _RESULT_OPTIONS: Final = {"each", "params", "value", "unit", "better", "failed", "message", "optional"}

@@ -13,13 +13,10 @@ from knickpoint.formats.locust import COLUMNS
 from knickpoint.formats.redis_benchmark import CSV_HEADER
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.named_rows import EXAMPLE, check_told_apart, has_named_rows
-from knickpoint.formats.toolbox.number_notation import Habit
-from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, numeral
+from knickpoint.formats.toolbox.numbers import NUMBER_AND_UNIT, Habit, numeral
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
-
-__all__ = ["delimiter_of", "fits", "habit_of", "read", "unread_table"]
 
 _NAME: Final = "csv"
 _GOOGLE_BENCHMARK: Final = frozenset({"name", "iterations", "real_time", "cpu_time", "time_unit"})

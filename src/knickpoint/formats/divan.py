@@ -8,15 +8,18 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
-from knickpoint.formats.toolbox.printed_reports import has_line, rejoined, unread_result
+from knickpoint.formats.toolbox.printed_reports import (
+    LONGEST_LINE,
+    has_line,
+    missing_end,
+    plain,
+    rejoined,
+    unread_result,
+)
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.report import Problem, Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "divan"
 _HEADER: Final = re.compile(

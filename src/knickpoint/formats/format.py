@@ -9,8 +9,6 @@ from typing import Protocol, cast
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.report import Problem, Report
 
-__all__ = ["Format", "Parsed"]
-
 Parsed = tuple[Report, tuple[Problem, ...]]
 """What reading returns: the report and its warnings. Errors are raised."""
 

@@ -20,9 +20,8 @@ from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit import Better, read_unit
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit import read_unit
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "github-action-benchmark"
 _ASSIGNMENT: Final = re.compile(r"\s*(?:(?:window\.|globalThis\.|const |var |let )\s*)?BENCHMARK_DATA\s*=\s*")

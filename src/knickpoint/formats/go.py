@@ -12,18 +12,14 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
-from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError
-from knickpoint.formats.toolbox.printed_reports import rejoined, unread_result
+from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, missing_end, plain, rejoined, unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "go"
 _RESULT: Final = re.compile(r"^(?P<name>Benchmark\S*)\s+(?P<count>\d+)\s+(?P<rest>\S.*)$")

@@ -12,9 +12,7 @@ from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Problem, Report, RunReport, Severity
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read", "split_name"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "google-benchmark"
 _TIMES: Final = ("real_time", "cpu_time")

@@ -10,15 +10,12 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
-from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import numeral
+from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, missing_end, plain
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "gungraun"
 _SUMMARY: Final = re.compile(r'\{"baselines":\[.*"module_path":".*"profiles":\[.*', re.DOTALL)

@@ -12,9 +12,7 @@ from knickpoint.formats.toolbox.printed_reports import PrintedReport, has_line, 
 from knickpoint.formats.toolbox.request_counts import SUCCESSFUL, RequestCounts, counted_requests
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "hey"
 _BEGIN: Final = re.compile(r"Summary:")

@@ -16,8 +16,6 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 
-__all__ = ["among_lines", "read_documents"]
-
 _MOST_NAMED: Final = 3
 _MOST_AMONG_LINES: Final = 1000
 """Documents among lines, of which each is shown to each format; a log of more is one of events."""

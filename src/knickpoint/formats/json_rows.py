@@ -13,8 +13,6 @@ from knickpoint.formats.toolbox.table_cells import Cell
 from knickpoint.formats.toolbox.table_columns import read_table, roles
 from knickpoint.model.errors import FormatError
 
-__all__ = ["fits", "read", "unread_rows"]
-
 _NAME: Final = "json"
 _MOST_CELLS: Final = 1_000_000
 _SPARSEST: Final = 50

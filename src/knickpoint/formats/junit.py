@@ -13,9 +13,7 @@ from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.formats.toolbox.xml import Element, read_markup, root_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "junit"
 _THOUSANDS: Final = re.compile(r"\d{1,3}(,\d{3})+\.\d+")

@@ -8,16 +8,12 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.missing_ends import missing_end
 from knickpoint.formats.toolbox.numbers import NoNumberError
-from knickpoint.formats.toolbox.printed_reports import rejoined
+from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, missing_end, plain, rejoined
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport, Severity
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "libtest"
 _BENCH: Final = re.compile(r"^[.iFa]*test (?P<name>.+?)\s+\.\.\. bench:\s*(?P<rest>.*)$")

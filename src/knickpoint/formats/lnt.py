@@ -13,9 +13,7 @@ from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "lnt"
 _REVISIONS: Final = ("commit", "git_sha", "git_commit", "llvm_project_revision", "revision", "run_order", "order")

@@ -11,14 +11,12 @@ from knickpoint.formats.locust_json import add_statistics, is_statistics
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["COLUMNS", "fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "locust"
 COLUMNS: Final = {"type", "name", "request count", "failure count", "median response time", "requests/s", "failures/s"}

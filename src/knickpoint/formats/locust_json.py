@@ -7,9 +7,7 @@ from typing import Final
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.model.unit import Better
-
-__all__ = ["add_statistics", "is_statistics"]
+from knickpoint.model.unit_names import Better
 
 _MEMBERS: Final = {"name", "method", "num_requests", "num_failures", "response_times", "start_time"}
 _PERCENTILES: Final = ("90", "95", "99", "99.9")

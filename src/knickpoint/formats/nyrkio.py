@@ -14,9 +14,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, ResultTable, RunReport
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "nyrkio"
 _BETTER: Final = {"higher_is_better": Better.HIGHER, "lower_is_better": Better.LOWER}

@@ -12,9 +12,7 @@ from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.request_counts import SUCCESSFUL, RequestCounts, counted_requests
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "oha"
 _METRICS: Final = {"requests": ("requestsPerSec", "requests/s"), "throughput": ("sizePerSec", "B/s")}

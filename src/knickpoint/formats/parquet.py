@@ -20,8 +20,6 @@ from knickpoint.formats.toolbox.table_cells import Cell
 from knickpoint.formats.toolbox.table_columns import read_table
 from knickpoint.model.errors import FormatError
 
-__all__ = ["fits", "read"]
-
 _NAME: Final = "parquet"
 _MAGIC: Final = b"PAR1"
 _CELL_BYTES: Final = 100

@@ -12,9 +12,7 @@ from knickpoint.formats.toolbox.json_node import Node, inner, measures
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "perfherder"
 _LINE: Final = re.compile(r"PERFHERDER_DATA:[ \t]*(?=\{)")

@@ -13,9 +13,7 @@ from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "pytest-benchmark"
 _STATISTICS: Final = ("min", "max", "mean")

@@ -8,14 +8,11 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
-from knickpoint.formats.toolbox.printed_reports import PrintedReport, has_line, printed_reports
+from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, PrintedReport, has_line, plain, printed_reports
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import header_cells, read_cells
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["CSV_HEADER", "fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "redis-benchmark"
 CSV_HEADER: Final = '"test","rps",'

@@ -14,8 +14,6 @@ from knickpoint.formats.built_in import FORMATS
 from knickpoint.formats.format import Format
 from knickpoint.plugins import Plugin, find_plugins
 
-__all__ = ["ENTRY_POINTS", "FORMATS", "all_formats"]
-
 ENTRY_POINTS: Final = "knickpoint.formats"
 """The group of entry points under which other packages register formats."""
 

@@ -14,8 +14,6 @@ from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.unit import read_unit
 
-__all__ = ["fits", "read"]
-
 _NAME: Final = "skia-legacy"
 _ENDING: Final = re.compile(r".*_(?P<unit>[a-z]+)")
 _UNITS: Final = {"mb": "MB", "kb": "kB", "bytes": "bytes"}

@@ -7,22 +7,23 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Final
 
+from knickpoint.formats.built_in import FORMATS
 from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.format import Format, Parsed
 from knickpoint.formats.json_documents import among_lines, read_documents
-from knickpoint.formats.registry import FORMATS, all_formats
-from knickpoint.formats.toolbox.commit_placeholders import without_placeholders
-from knickpoint.formats.toolbox.doubtful_results import negative_times, several_spellings
+from knickpoint.formats.registry import all_formats
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.gc_pause import held_back
-from knickpoint.formats.toolbox.large_numbers import large_numbers
-from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits
+from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits, held_back
 from knickpoint.formats.toolbox.printed_for_people import better_output
+from knickpoint.formats.toolbox.report_checks import (
+    large_numbers,
+    negative_times,
+    several_spellings,
+    without_placeholders,
+)
 from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, may_need_tidying
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
-
-__all__ = ["find_format", "read_found", "read_report", "sniff"]
 
 _BESIDE: Final = {"locust": "Import PREFIX_stats.csv, which locust --csv writes beside it."}
 """What to import instead of files beside results, where there is more to say."""

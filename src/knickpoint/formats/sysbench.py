@@ -10,9 +10,7 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.printed_reports import PrintedReport, has_line, printed_reports
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "sysbench"
 _BEGIN: Final = re.compile(r"sysbench \d\S* \(using .*\)")

@@ -10,13 +10,11 @@ from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node, measures
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.printed_reports import plain
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.terminal_output import plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "tinybench"
 _TASK_NAMES: Final = ("Task name", "Task Name")

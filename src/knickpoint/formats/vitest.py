@@ -12,9 +12,7 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node, inner, measures, members
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.unit import Better
-
-__all__ = ["fits", "read"]
+from knickpoint.model.unit_names import Better
 
 _NAME: Final = "vitest"
 _PERCENTILES: Final = {"p75": "p75", "p99": "p99", "p995": "p99.5", "p999": "p99.9"}

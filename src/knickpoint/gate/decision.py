@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Commit
     from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults
 
-__all__ = ["MACHINES_DIFFER", "SIDES_DIFFER", "GateOptions", "decide"]
-
 MACHINES_DIFFER: Final = (
     "the machine differs from that of the history",
     "it is unknown whether the machine is that of the history",

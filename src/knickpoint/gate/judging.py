@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Commit, Repository
     from knickpoint.model.direction import DirectionRule
 
-__all__ = ["judge_commits", "judge_files", "judge_results", "judge_rounds", "judge_upload"]
-
 _NO_HISTORY: Final = "there is no history yet"
 
 _NEXT: Final = (

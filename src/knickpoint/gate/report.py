@@ -15,8 +15,6 @@ from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults, Re
 from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
 
-__all__ = ["NO_VERDICT", "GateReport", "Sides", "Standing"]
-
 NO_VERDICT: Final = 3
 """The exit code where there are no data to judge by."""
 

@@ -14,12 +14,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from knickpoint.history.git import Git
-from knickpoint.history.git_addresses import is_url
 from knickpoint.history.git_process import git_process
-from knickpoint.history.git_remote import GitRemote
+from knickpoint.history.git_remote import GitRemote, is_url
 from knickpoint.model.errors import HistoryError, InputError
-
-__all__ = ["FileBranch"]
 
 _AUTHOR: Final = ("-c", "user.name=Knickpoint", "-c", "user.email=knickpoint@localhost")
 _BRANCH: Final = re.compile(r"(?!-)[A-Za-z0-9._/+-]{1,200}")

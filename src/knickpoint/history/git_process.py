@@ -13,9 +13,7 @@ from typing import IO, Final
 
 from knickpoint.history.git_remote import GitRemote
 from knickpoint.model.errors import HistoryError
-from knickpoint.model.secrets import without_secrets
-
-__all__ = ["git_process", "nul_tokens", "run_git"]
+from knickpoint.model.plain_text import without_secrets
 
 _LARGEST_OUTPUT: Final = 1 << 30
 """Bytes that one git command may print: ten million commits; more means that the question was wrong."""

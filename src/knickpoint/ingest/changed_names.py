@@ -15,8 +15,6 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, RunReport, Severity
 from knickpoint.store import Store
 
-__all__ = ["changed_names"]
-
 _SEPARATORS: Final = " _-./:"
 _WITHOUT_SEPARATORS: Final = str.maketrans("", "", _SEPARATORS)
 _BETWEEN_DIGITS: Final = re.compile(rf"(?<=\d)[{re.escape(_SEPARATORS)}]+(?=\d)")

@@ -22,9 +22,8 @@ from knickpoint.history import (
     newest_contained,
     read_checkout,
 )
-from knickpoint.ingest.commit_sources.git_repository import open_git
-from knickpoint.ingest.commit_sources.head_commit import head_commit
-from knickpoint.ingest.local_files import written_at
+from knickpoint.ingest.commit_sources.git_repository import head_commit, open_git
+from knickpoint.ingest.results_file import written_at
 from knickpoint.ingest.settings import Destination, RepositorySettings
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.revision import is_hash
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from knickpoint.ingest.new_results import NewResults
     from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
     from knickpoint.model.report import RunReport
-
-__all__ = ["ACCEPT_TRAILER", "Base", "find_base"]
 
 ACCEPT_TRAILER: Final = "Knickpoint-Accept"
 """The trailer of a commit message that accepts a regression."""

@@ -14,12 +14,14 @@ from typing import Final
 
 from knickpoint.history import is_head
 from knickpoint.ingest.context.ci import read_ci
-from knickpoint.ingest.context.companions import companions_of
-from knickpoint.ingest.context.file_context import FileContext
+from knickpoint.ingest.context.file_context import FileContext, companions_of
 from knickpoint.ingest.context.sidecar import Sidecar, is_sidecar, sidecar_of
-from knickpoint.ingest.file_sources.file_names import may_hold_results
+from knickpoint.ingest.file_sources import may_hold_results
 from knickpoint.ingest.import_summary import FileSummary, ImportSummary, unreadable_file
-from knickpoint.ingest.local_files import (
+from knickpoint.ingest.memory import within_memory
+from knickpoint.ingest.pipeline import ImportPipeline
+from knickpoint.ingest.results_file import (
+    ResultsFile,
     cannot_read,
     is_stream,
     read_file,
@@ -27,16 +29,11 @@ from knickpoint.ingest.local_files import (
     reader_of_neighbours,
     written_at,
 )
-from knickpoint.ingest.memory import within_memory
-from knickpoint.ingest.pipeline import ImportPipeline
-from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
-from knickpoint.ingest.stages.outcome import defects_refuse
+from knickpoint.ingest.stages.read import defects_refuse
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import path_text
 from knickpoint.model.revision import is_placeholder
-
-__all__ = ["Progress", "import_data", "import_files"]
 
 Progress = Callable[[int, int], None]
 """Is called with the number of files that are done, and the number of all files."""

@@ -14,18 +14,6 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.report import Problem
 from knickpoint.store import FileEntry, FileState, Store, Waiting
 
-__all__ = [
-    "IngestStatus",
-    "RefusedFile",
-    "WaitingFile",
-    "hold_until_known",
-    "ingest_status",
-    "quarantine_file",
-    "quarantine_waiting",
-    "release_former",
-    "unknown_revisions",
-]
-
 _UNKNOWN_KEY: Final = "unknown"
 """The key of the commits that a waiting file waits for, among the options that the store keeps with it."""
 

@@ -7,13 +7,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from knickpoint.ingest.context.file_context import STATED_KEY
-from knickpoint.ingest.context.hashes_in_name import hashes_in_name
+from knickpoint.ingest.context.file_context import STATED_KEY, hashes_in_name
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.report import RunReport
-
-__all__ = ["digest_bytes", "digest_run", "file_digests", "run_identity"]
 
 _LONGEST: Final = 2000
 """Bytes of an identity; an index of PostgreSQL takes 2,700."""

@@ -12,8 +12,6 @@ from typing import Final
 from knickpoint.model.errors import KnickpointError
 from knickpoint.model.report import Problem
 
-__all__ = ["FileSummary", "ImportState", "ImportSummary", "remark_on_directions", "unreadable_file"]
-
 _MOST_UNITS: Final = 5
 """Units that a remark names."""
 

@@ -13,8 +13,6 @@ from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.errors import FormatError
 
-__all__ = ["memory_left", "read_at_most", "reading_limits", "within_memory"]
-
 Result = TypeVar("Result")
 
 _MEGABYTE: Final = 1_000_000

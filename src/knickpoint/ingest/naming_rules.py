@@ -12,8 +12,6 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.report import Problem, ResultTable, Severity
 
-__all__ = ["NamingRules", "volatile_params"]
-
 _EXAMINED: Final = 64
 """Results of a run whose params are looked at."""
 _COMPARED: Final = 20

@@ -11,20 +11,15 @@ import numpy as np
 
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.context.ci import read_ci
-from knickpoint.ingest.context.companions import companions_of
-from knickpoint.ingest.context.file_context import FileContext
+from knickpoint.ingest.context.file_context import FileContext, companions_of
 from knickpoint.ingest.context.sidecar import Sidecar, sidecar_of
-from knickpoint.ingest.local_files import read_file, read_format_option, reader_of_neighbours
 from knickpoint.ingest.naming_rules import NamingRules
-from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.results_file import ResultsFile, read_file, read_format_option, reader_of_neighbours
 from knickpoint.ingest.settings import Destination, IngestSettings
-from knickpoint.ingest.stages.outcome import defects_refuse
-from knickpoint.ingest.stages.read import ReadResults, read_results
+from knickpoint.ingest.stages.read import ReadResults, defects_refuse, read_results
 from knickpoint.model.errors import FormatError, InputError
 from knickpoint.model.plain_text import path_text, plain_line
 from knickpoint.model.report import Outcome, Problem, RunReport, Severity
-
-__all__ = ["NewResults", "read_compared_results", "read_new_results", "read_uploaded_results"]
 
 _FAILED: Final = list(Outcome).index(Outcome.FAILED)
 _LONGEST_MESSAGE: Final = 200

@@ -16,16 +16,13 @@ from knickpoint.ingest.import_summary import FileSummary, unreadable_file
 from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
-from knickpoint.ingest.stages.outcome import defects_refuse, find_unchanged, refuse_file
-from knickpoint.ingest.stages.read import Reader, ReadResults, read_results
+from knickpoint.ingest.stages.read import Reader, ReadResults, defects_refuse, find_unchanged, read_results, refuse_file
 from knickpoint.ingest.stages.resolve import name_runs, resolve_commit_name, resolve_runs
 from knickpoint.ingest.stages.write import write_runs
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import DefectError, FormatError, HistoryError, InputError
 from knickpoint.model.report import Problem
 from knickpoint.watch.triage.history_boundary import drop_boundary
-
-__all__ = ["ImportPipeline"]
 
 
 class _UndoError(Exception):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.plain_text import counted
 from knickpoint.store import Run, Store
-
-__all__ = ["remove_runs"]
 
 _NAMED = 5
 """Files that the audit log names for one removal."""

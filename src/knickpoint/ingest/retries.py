@@ -11,16 +11,13 @@ from knickpoint.ingest.bucket_events import BUCKET_EVENT, import_bucket_event, q
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.held_files import quarantine_waiting, unknown_revisions
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary, unreadable_file
-from knickpoint.ingest.local_files import read_format_option
 from knickpoint.ingest.pipeline import ImportPipeline
-from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.results_file import ResultsFile, read_format_option
 from knickpoint.ingest.settings import Destination
 from knickpoint.ingest.stages.read import Reader, read_results
 from knickpoint.model.errors import HistoryError, InputError, ServiceError, StoreError
 from knickpoint.model.report import Problem
 from knickpoint.store import Quarantined, Waiting
-
-__all__ = ["retry_refused", "retry_waiting"]
 
 Item = TypeVar("Item")
 Progress = Callable[[int, int], None]

@@ -8,13 +8,11 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from knickpoint.model.secrets import address_with_secret, secret_options
+from knickpoint.model.plain_text import address_with_secret, secret_options
 
 if TYPE_CHECKING:
     from knickpoint.outgoing import OutgoingRule
     from knickpoint.store import Store
-
-__all__ = ["CommitOrder", "Destination", "IngestSettings", "Rename", "RepositorySettings", "SourceSettings"]
 
 
 class CommitOrder(Enum):

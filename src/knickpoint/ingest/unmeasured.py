@@ -21,16 +21,6 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Outcome, Problem, Result, RunReport, Severity
 from knickpoint.store import Run, Store
 
-__all__ = [
-    "NeverMeasured",
-    "count_empty",
-    "count_outcomes",
-    "failure_warning",
-    "keys_without_trace",
-    "list_never_measured",
-    "take_apart",
-]
-
 _OUTCOMES: Final = tuple(Outcome)
 _MEASURED: Final = _OUTCOMES.index(Outcome.MEASURED)
 _FAILED: Final = _OUTCOMES.index(Outcome.FAILED)

@@ -6,17 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from knickpoint.ingest.file_sources.file_names import may_hold_results
-from knickpoint.ingest.file_sources.protocol import FileSource
-from knickpoint.ingest.file_sources.retrieval import open_file_source, retrieve_file, sidecar_names
+from knickpoint.ingest.file_sources import FileSource, may_hold_results, open_file_source, retrieve_file, sidecar_names
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary, unreadable_file
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.settings import Destination, SourceSettings
-from knickpoint.ingest.stages.outcome import defects_refuse
-from knickpoint.ingest.stages.read import Reader, read_results
+from knickpoint.ingest.stages.read import Reader, defects_refuse, read_results
 from knickpoint.model.errors import HistoryError, InputError, ServiceError
-
-__all__ = ["WatchedSource"]
 
 _MOST_UNREADABLE: Final = 5
 """After so many unreadable files in a row, the file source or the repository is taken for one that does not answer."""

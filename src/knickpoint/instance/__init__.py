@@ -3,7 +3,7 @@
 ``config`` reads the file, ``instance`` opens the instance, ``worker`` runs its tasks, ``relay`` connects it to NATS.
 """
 
-from knickpoint.instance.accepted_findings import acknowledge_accepted
+from knickpoint.instance.alert_round import acknowledge_accepted
 from knickpoint.instance.config import (
     CONFIG_FILE,
     CanarySettings,

@@ -10,25 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
 from knickpoint.instance.config.toml_tables import read_section
 from knickpoint.instance.instance import Instance
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import Alert
 from knickpoint.model.alert_settings import alert_settings, judging_settings
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from knickpoint.watch.alert_config.finding_preview import Preview
     from knickpoint.watch.lines import Lines
-
-__all__ = [
-    "alert_problem",
-    "changed_settings",
-    "check_settable",
-    "preview_change",
-    "prune_alerts",
-    "read_alert",
-    "remove_alert",
-    "set_alert",
-]
 
 _MOST_STORED: Final = 1_000
 _LONGEST_NAME: Final = 200
@@ -186,8 +175,7 @@ def preview_change(
 
     Where only settings change that do not change what an alert finds, its traces are not judged.
     """
-    from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts
-    from knickpoint.watch.alert_config.work_preview import preview_kinds
+    from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts, preview_kinds
 
     before = {alert.name: alert for alert in instance.alerts}
     made = instance.store.findings.alert_definitions.stored()

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from knickpoint.history import Git
     from knickpoint.ingest.settings import RepositorySettings
 
-__all__ = ["FileReading", "read_alert_files"]
-
 _MOST_BYTES: Final = 1 << 16
 
 

@@ -14,22 +14,12 @@ from typing import Final
 from knickpoint.instance.alert_definition import changed_settings, read_alert, remove_alert, set_alert
 from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
 from knickpoint.instance.instance import Instance
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import Alert
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.plain_text import plain_line
-from knickpoint.model.proposal import ProposalDecision
-from knickpoint.model.quality import FindingRecord
+from knickpoint.model.quality import FindingRecord, ProposalDecision
 from knickpoint.watch.quality.proposals import Proposal, propose
-
-__all__ = [
-    "accept_proposal",
-    "find_proposal",
-    "open_proposals",
-    "proposal_decision",
-    "reject_proposal",
-    "undo_proposal_decision",
-]
 
 _AGAIN: Final = 1.5
 """A rejected proposal comes back when it would leave out so many times what it would have left out then."""

@@ -19,8 +19,6 @@ from knickpoint.store.findings.alert_definitions import StoredAlert
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["CANARY_PREFIX", "AlertSource", "SourcedAlert", "sourced_alerts"]
-
 CANARY_PREFIX: Final = "canaries."
 """The alert of a section ``[canaries.NAME]`` is called ``canaries.NAME``."""
 

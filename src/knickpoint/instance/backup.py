@@ -14,15 +14,12 @@ from typing import Final
 
 from knickpoint.access.local_user import local_caller
 from knickpoint.instance.config import CONFIG_FILE, read_config
-from knickpoint.instance.config.plain_secrets import unset_variables, without_plain_secrets
 from knickpoint.instance.config.reader import read_store_settings, read_table
-from knickpoint.instance.config.store_section import with_store
+from knickpoint.instance.config.toml_text import unset_variables, with_store, without_plain_secrets
 from knickpoint.instance.instance import Instance, store_location
 from knickpoint.model.errors import ConfigError, StoreError
-from knickpoint.model.secrets import without_secrets
+from knickpoint.model.plain_text import without_secrets
 from knickpoint.store import restore
-
-__all__ = ["STORE_COPY", "backup_instance", "restore_files", "restore_instance"]
 
 STORE_COPY: Final = "store.db"
 """The name of a copied store, beside its configuration."""

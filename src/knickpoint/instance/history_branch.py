@@ -21,8 +21,6 @@ from knickpoint.instance.instance import Instance, create_instance, open_instanc
 from knickpoint.model.errors import ConfigError, ServiceError
 from knickpoint.watch.alert_run.run_summary import RunSummary
 
-__all__ = ["AddedResults", "add_results", "pull_instance"]
-
 _MOST_ATTEMPTS: Final = 20
 """Each failed push means that another job succeeded, so that this many jobs may push at the same time."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,29 +13,100 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from knickpoint.access.local_user import local_caller
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.instance.alert_sources import sourced_alerts
 from knickpoint.instance.config import CONFIG_FILE, Config, StoreSettings, read_config
-from knickpoint.instance.configuration_record import record_configuration
-from knickpoint.instance.detection_runner import detection_runner
+from knickpoint.instance.config.settings import RunnerChoice, WorkSettings
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ConfigError, StoreError
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import Primaries, Replicas, Store, create_store, make_store, open_store
-from knickpoint.work import Runner, SeparateProcesses
+from knickpoint.work import Dask, Encryption, Processes, Runner, SeparateProcesses, Serial
 
 if TYPE_CHECKING:
-    from knickpoint.watch.absence.habits import KnownHabits
+    from knickpoint.watch.absence.missing_traces import KnownHabits
 
-__all__ = [
-    "Instance",
-    "create_instance",
-    "find_instance",
-    "make_configured_store",
-    "open_configured_store",
-    "open_instance",
-    "store_location",
-]
+
+# Record in the audit log which sections of ``knickpoint.toml`` changed since the instance was last opened.
+
+
+def record_configuration(store: Store, file: Path) -> None:
+    """Add an entry to the audit log if ``file`` differs from the configuration that was recorded last.
+
+    The entry names sections, and no value. The first configuration of a store is recorded without an entry. A store that
+    cannot be written now, because it is read-only or an import writes to it, is left for the next time.
+    """
+    try:
+        sections = _sections(tomllib.loads(file.read_text(encoding="utf-8")))
+        known = store.configuration.changes(sections)
+        if known is not None and not known:
+            return
+        with store.transaction(wait=False):
+            # Another process may have recorded the same change since.
+            changes = store.configuration.changes(sections)
+            store.configuration.record(sections)
+            if changes:
+                store.audit.append(AuditKind.CONFIGURATION_CHANGED, local_caller().name, str(changes))
+    except (StoreError, OSError, ValueError) as error:  # the file was good a moment ago, and will be again
+        _LOG.info("the change of the configuration is recorded later: %s", error)
+
+
+def _sections(table: Mapping[str, object]) -> dict[str, str]:
+    """Return name → content of each section: ``server``, ``alerts.render``; a plain key at the top is one too.
+
+    Variables such as ``${SECRET}`` stay as they are written, so that their values are no part of it.
+    """
+    sections: dict[str, object] = {}
+    for name, value in table.items():
+        if isinstance(value, dict) and value and all(isinstance(inner, dict) for inner in value.values()):
+            sections |= {f"{name}.{inner}": content for inner, content in value.items()}
+        else:
+            sections[name] = value
+    return {name: json.dumps(value, sort_keys=True, default=str) for name, value in sections.items()}
+
+
+# Make the runner that the configuration names: where alerts of this instance detect.
+
+
+def detection_runner(settings: WorkSettings, directory: Path) -> Runner:
+    """Return the runner of ``settings``; it starts processes and connects at its first use.
+
+    Args:
+        settings: the section ``[work]``.
+        directory: the directory of the instance, from which paths of certificates count.
+
+    Raises:
+        ConfigError: a file of certificates is missing.
+    """
+    match settings.runner:
+        case RunnerChoice.THREADS:
+            return Serial()
+        case RunnerChoice.PROCESSES:
+            return Processes(settings.processes or None)
+        case RunnerChoice.DASK:
+            return Dask(settings.scheduler, encryption=_encryption(settings, directory))
+
+
+def _encryption(settings: WorkSettings, directory: Path) -> Encryption | None:
+    if not settings.authorities:
+        return None
+    return Encryption(
+        certificate=_file(directory, "certificate", settings.certificate),
+        private_key=_file(directory, "private_key", settings.private_key or settings.certificate),
+        authorities=_file(directory, "authorities", settings.authorities),
+    )
+
+
+def _file(directory: Path, name: str, path: str) -> Path:
+    found = directory / Path(path).expanduser()
+    if not found.is_file():
+        raise ConfigError(
+            f"{name}: there is no file {found}", where="[work]", remedy="Correct the path, relative to the instance."
+        )
+    return found
+
 
 _LOG: Final = logging.getLogger("knickpoint.instance")
 _VARIABLE: Final = "KNICKPOINT_INSTANCE"
@@ -115,7 +188,7 @@ class Instance:
     @cached_property
     def habits(self) -> KnownHabits:
         """How often traces are measured, as far as this process has looked."""
-        from knickpoint.watch.absence.habits import KnownHabits
+        from knickpoint.watch.absence.missing_traces import KnownHabits
 
         return KnownHabits()
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Line, Repository
     from knickpoint.store import Store
 
-__all__ = ["find_on_some_line", "find_revision", "known_revision", "named_position"]
-
 _NEWEST: Final = "newest"
 
 _BLOCK: Final = 500

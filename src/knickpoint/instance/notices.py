@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.instance.instance import Instance
 from knickpoint.model.bisection import PROBE_FACT
+from knickpoint.model.commit import Repository
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from knickpoint.instance.instance import Instance
-    from knickpoint.model.commit import Repository
+    from knickpoint.watch.absence.missing_data import MissingData
     from knickpoint.watch.absence.missing_traces import MissingTrace
 
-__all__ = ["Notice", "NoticeKind", "find_notices", "newer_commits"]
 
 _RECENT: Final = 50
 """Commits at the end of the line within which a canary that moved is reported; later only while findings are in doubt."""
@@ -79,7 +79,7 @@ def _hashes(instance: Instance, repository: Repository, slots: set[int]) -> dict
 
 def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
     from knickpoint.store.findings.selection import Selection
-    from knickpoint.watch.canaries import canary_warnings, in_doubt
+    from knickpoint.watch.quarantine.canaries import canary_warnings, in_doubt
 
     store = instance.store
     line = store.commits.line(repository)
@@ -199,3 +199,21 @@ def newer_commits(instance: Instance, repository: Repository) -> list[datetime]:
     except HistoryError:  # the task that follows the repository reports it
         return []
     return [commit.time for commit in later]
+
+
+# Find what should have results and has none, by the settings of an instance.
+
+
+def find_missing(instance: Instance, repository: Repository) -> MissingData:
+    """Return what is missing in ``repository`` among the traces of ``[missing] query``.
+
+    Reads the values that changed since it was asked last.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    from knickpoint.watch.absence.missing_data import find_missing_data
+
+    newer = newer_commits(instance, repository)
+    query = instance.config.missing.query
+    return find_missing_data(instance.store, repository, query, newer=newer, known=instance.habits)

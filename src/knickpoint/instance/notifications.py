@@ -13,27 +13,68 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 from knickpoint.access.session_key import session_key
+from knickpoint.instance.config import Config
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.problem_facts import problem_facts
 from knickpoint.instance.suspects import preview_new_suspects, rank_new_suspects
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Delivery, Message, NotificationKind, PlannedDelivery, Recipient
+from knickpoint.model.plain_text import plain_line
 from knickpoint.notify.channel import Channel, ChannelContext
 from knickpoint.notify.channels.registry import open_channel
 from knickpoint.notify.links import LINK_PATH, LinkAction, LinkClaim, sign_link
 from knickpoint.notify.planner import Planner
 from knickpoint.notify.problems import ProblemPlanner
-from knickpoint.notify.recipients import TRACKERS, Audience
-from knickpoint.notify.schedule import read_schedule
+from knickpoint.notify.recipients import TRACKERS, Audience, read_schedule
 from knickpoint.notify.sender import Outcome, Sender, WriteMessage
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.people import Directory
+from knickpoint.store import Store
 
 if TYPE_CHECKING:
     from knickpoint.notify.messages import NotificationFacts, Templates
 
-__all__ = ["Notifications", "SignedLinks", "audience_of", "channel_context", "idle_channels", "try_channel"]
+
+# Say what the message about an alert that fails says, at the time when it is sent.
+
+
+_LONGEST: Final = 500
+
+
+def problem_facts(store: Store, config: Config, delivery: Delivery) -> NotificationFacts | None:
+    """Return the facts of a problem or of its end; None where there is nothing to say.
+
+    A problem that is over is not mentioned to those who did not hear of it, and neither is its end.
+    """
+    from knickpoint.notify.messages import NotificationFacts
+
+    number = delivery.thread.rpartition("-")[2]
+    problem = store.problems.get(int(number)) if number.isascii() and number.isdigit() else None
+    if problem is None:
+        return None
+    alert, since = plain_line(problem.alert, _LONGEST), f"{problem.opened:%Y-%m-%d %H:%M} UTC"
+    if delivery.kind is NotificationKind.SOLVED:
+        if not store.notifications.was_sent(NotificationKind.PROBLEM, delivery.thread, delivery.recipient):
+            return None
+        headline = f"The alert {alert} works again"
+        details = f"It had failed since {since}."
+    else:
+        if problem.closed is not None:
+            return None
+        headline = f"The alert {alert} fails, and finds nothing new"
+        details = (
+            f"{plain_line(problem.reason, _LONGEST)} It has failed since {since}, and is run again as usual. "
+            "There is one message once it works again."
+        )
+    return NotificationFacts(
+        kind=delivery.kind.value,
+        instance=plain_line(config.name, _LONGEST),
+        recipient=plain_line(delivery.recipient.person, _LONGEST),
+        problem=headline,
+        problem_details=details,
+        address=config.server.address,
+    )
+
 
 _FACTS_KEPT_SECONDS: Final = 30.0
 """How long the facts of a change are used for further recipients before they are read again."""

@@ -6,14 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.access.local_user import local_caller
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.instance.instance import Instance
     from knickpoint.store import Forgotten
-
-__all__ = ["forget_audit_entries", "forget_events", "forget_values"]
 
 _DAY_SECONDS: Final = 86_400
 

@@ -19,14 +19,11 @@ from knickpoint.ingest.import_summary import ImportSummary
 from knickpoint.ingest.new_results import NewResults, read_uploaded_results
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import IngestSettings
-from knickpoint.ingest.stages.outcome import defects_refuse, refuse_file
-from knickpoint.ingest.stages.read import Reader, ReadResults, read_results
+from knickpoint.ingest.stages.read import Reader, ReadResults, defects_refuse, read_results, refuse_file
 from knickpoint.instance.instance import Instance, open_instance
 from knickpoint.model.errors import DeadlineError, FormatError
 from knickpoint.model.report import Problem, Report
 from knickpoint.work import ProcessEndedError
-
-__all__ = ["import_separately", "read_separately", "separate_reader", "warm_up"]
 
 _LARGE_BYTES: Final = 16_000_000
 """Size of a file from which on its process ends with it: what reading it takes of memory would stay with the process."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.suspects import Suspects
 
-__all__ = ["preview_new_suspects", "rank_new_suspects"]
-
 
 def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
     """Rank the suspects of all live changes that are new or were updated, or of ``everything``; return how many.

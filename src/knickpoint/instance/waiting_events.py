@@ -6,12 +6,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.relay.publisher import CONSUMER
+from knickpoint.instance.relay.session import CONSUMER
 from knickpoint.model.service_part import ServicePart
 from knickpoint.store import EventKind
 from knickpoint.store.events.outbox import MAIN, EventCount
-
-__all__ = ["abandoned_since", "oldest_waiting_results", "waiting_events"]
 
 _LOST_AFTER: Final = timedelta(minutes=10)
 

@@ -6,9 +6,7 @@ import os
 from pathlib import Path
 
 from knickpoint.history import Git, find_work_tree, is_url, remote_address
-from knickpoint.ingest.commit_sources.repository_names import repository_name
-
-__all__ = ["repository_around"]
+from knickpoint.ingest.commit_sources.git_repository import repository_name
 
 
 def repository_around(place: Path, directory: Path) -> dict[str, str]:

@@ -12,19 +12,6 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-__all__ = [
-    "NO_GRANTS",
-    "Caller",
-    "CallerKind",
-    "Grants",
-    "NewToken",
-    "Permission",
-    "Role",
-    "SignedIn",
-    "Token",
-    "TokenState",
-]
-
 
 class Permission(Enum):
     """One thing that a caller may do; also the scope of a token."""
@@ -185,3 +172,53 @@ class NewToken:
 
     token: Token
     secret: str = field(repr=False)
+
+
+# The audit log: who signed in, made tokens, changed the configuration, and decided.
+
+
+class AuditKind(Enum):
+    """What an entry of the audit log records."""
+
+    SIGNED_IN = "signed-in"
+    SIGN_IN_REFUSED = "sign-in-refused"
+    SIGNED_OUT = "signed-out"
+    TOKEN_CREATED = "token-created"  # noqa: S105  # a kind, not a secret
+    TOKEN_REVOKED = "token-revoked"  # noqa: S105  # a kind, not a secret
+    CONFIGURATION_CHANGED = "configuration-changed"
+    DECIDED = "decided"
+    BOUNDARY_MOVED = "boundary-moved"
+    MISSED_MARKED = "missed-marked"
+    MISSED_UNMARKED = "missed-unmarked"
+    TICKETS_CHANGED = "tickets-changed"
+    ALERTS_APPLIED = "alerts-applied"
+    ALERT_SET = "alert-set"
+    ALERT_REMOVED = "alert-removed"
+    PROPOSAL_ACCEPTED = "proposal-accepted"
+    PROPOSAL_REJECTED = "proposal-rejected"
+    PROPOSAL_UNDONE = "proposal-undone"
+    RENAME_ACCEPTED = "rename-accepted"
+    RENAME_WITHDRAWN = "rename-withdrawn"
+    QUARANTINE_LIFTED = "quarantine-lifted"
+    BISECTION_ASKED = "bisection-asked"
+    BISECTION_STOPPED = "bisection-stopped"
+    DELIVERIES_CHANGED = "deliveries-changed"
+    ENTRIES_DELETED = "entries-deleted"
+    RUNS_REMOVED = "runs-removed"
+    RESTORED = "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One entry of the audit log: at ``time``, ``who`` did what ``kind`` and ``about`` say.
+
+    ``who`` is the name of a caller. ``address`` is the network address that the request came from, "" for a command.
+    All texts are one line without control characters.
+    """
+
+    id: int
+    time: datetime
+    kind: AuditKind
+    who: str
+    about: str
+    address: str = ""

@@ -11,9 +11,6 @@ from typing import Final
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
 from knickpoint.model.summary import NO_SUMMARY
 
-__all__ = ["SINCE_BEST", "SINCE_START", "Alert", "AlertDirection", "AlertKind", "AlertSeverity", "is_day"]
-
-
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 

@@ -12,16 +12,6 @@ from typing import Any, Final, get_type_hints
 from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
 from knickpoint.model.errors import StoreError
 
-__all__ = [
-    "alert_from",
-    "alert_from_json",
-    "alert_settings",
-    "judging_settings",
-    "kind_of_finding",
-    "settings_from_json",
-    "severity_of_finding",
-]
-
 _AFTERWARDS: Final = frozenset({"kind", "severity", "owners", "notify", "every_minutes"})
 """Settings about what happens with findings, and about when the alert runs: they do not change what it finds."""
 

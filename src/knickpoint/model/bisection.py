@@ -10,20 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.better import Better
-
-__all__ = [
-    "PROBE_FACT",
-    "PROBE_RUN",
-    "SCHEDULE_FACT",
-    "BisectionState",
-    "Measured",
-    "ProbeOutcome",
-    "ProbePurpose",
-    "ProbeResult",
-    "ResultsFile",
-    "Target",
-]
+from knickpoint.model.unit_names import Better
 
 PROBE_FACT: Final = "bisection"
 """The fact of a run that names the bisections for which a probe measured it."""

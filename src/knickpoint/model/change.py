@@ -13,8 +13,6 @@ from knickpoint.model.change_point import ChangePoint, Condition, Direction, Sta
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.statement import Statement
 
-__all__ = ["Change"]
-
 
 @dataclass(frozen=True, slots=True)
 class Change:

@@ -13,30 +13,10 @@ from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.quantity_text import change_text
 from knickpoint.model.settlement import SETTLED, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Line
-
-__all__ = [
-    "Action",
-    "ChangePoint",
-    "Condition",
-    "Decision",
-    "Direction",
-    "KnownPoint",
-    "LineInterval",
-    "PointUpdate",
-    "Sighting",
-    "Status",
-    "StepNumbers",
-    "SuspectRange",
-    "Transition",
-    "UncertainRange",
-    "certain_share",
-    "direction_of",
-    "severity_of",
-]
 
 
 class Status(Enum):
@@ -266,7 +246,7 @@ class ChangePoint:
     ``id`` stays as long as the identity rule (trace, movement, suspect range) matches the point with later sightings.
     ``alerts`` are the names of the alerts that found it, sorted. ``numbers``, and what is known of its place and recovery,
     are those of the :class:`Sighting` of one of them, chosen by the rule of
-    :mod:`knickpoint.watch.identity.reconciliation`. ``matched_ticket`` is an imported
+    :mod:`knickpoint.watch.identity`. ``matched_ticket`` is an imported
     ticket that covers this trace and suspect range. ``history`` is true if its change lies at or before the history
     boundary of its repository. ``settlement`` says whether it is provisional; it is settled where one alert's sighting is.
     ``announced`` is its chain of announcements, 0 for none, -1 where it never is announced. ``absent_since`` is the newest

@@ -18,22 +18,6 @@ from knickpoint.model.errors import ParamsError
 from knickpoint.model.params import decode_key
 from knickpoint.model.step import Check, Step
 
-__all__ = [
-    "FINGERPRINT",
-    "Cluster",
-    "ClusterMember",
-    "FoundCluster",
-    "KeptCluster",
-    "KeptMember",
-    "MemberState",
-    "MemberVerdict",
-    "ParamCount",
-    "SharedParam",
-    "count_pairs",
-    "count_params",
-    "shared_params",
-]
-
 FINGERPRINT: Final = 20
 """Number of members nearest to the centroid that identify a cluster."""
 

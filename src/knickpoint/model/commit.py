@@ -9,8 +9,6 @@ from typing import Final
 
 from knickpoint.model.revision import is_number
 
-__all__ = ["NO_TIME", "Commit", "Line", "Repository", "SlottedCommit", "short_name"]
-
 NO_TIME: Final = datetime.fromtimestamp(0, UTC)
 """The time of a commit whose time is unknown."""
 
@@ -105,3 +103,24 @@ class Line:
     def positions(self) -> dict[int, int]:
         """Slot → position."""
         return {slot: position for position, slot in enumerate(self.slots)}
+
+
+# The history boundary of a repository: findings up to it are history, and need no triage.
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """The history boundary of a repository.
+
+    ``slots`` are the last commits that are history, one for each line with results; none if nothing is history. A
+    rewritten commit stays in it beside its successor. ``who`` moved the boundary at ``changed``; "" if the first run set
+    it.
+    """
+
+    slots: frozenset[int]
+    who: str
+    changed: datetime
+
+    def position(self, line: Line) -> int:
+        """Return the last position of ``line`` that is history, -1 if none is."""
+        return max((line.positions.get(slot, -1) for slot in self.slots), default=-1)

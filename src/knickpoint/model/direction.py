@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from knickpoint.model.better import Better
 from knickpoint.model.query import Query
-
-__all__ = ["DirectionRule", "configured_better"]
+from knickpoint.model.unit_names import Better
 
 
 @dataclass(frozen=True, slots=True)

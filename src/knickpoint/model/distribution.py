@@ -9,8 +9,6 @@ from typing import Final
 
 from knickpoint.model.quantity_text import number_text, percent_text, scale_for, value_text
 
-__all__ = ["Distribution", "distribution_text"]
-
 _COUNTS: Final = ("no modes", "one mode", "two modes", "three modes", "several modes")
 _FEWEST_DIGITS: Final = 3
 _MOST_DIGITS: Final = 9
@@ -81,3 +79,10 @@ def _modes_text(before: Modes, after: Modes, main: int | None) -> str:
         if main is not None
         else f"{_COUNTS[min(len(new), len(_COUNTS) - 1)]} where one was: {listed}"
     )
+
+
+# What a measure of spread that resists outliers amounts to, for normal noise.
+
+
+MAD: Final = 1.4826
+"""Factor from the median distance from the median to the standard deviation of normal noise."""

@@ -26,29 +26,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "AbandonedError",
-    "AbsentError",
-    "AccessError",
-    "AddressError",
-    "BusyError",
-    "ConfigError",
-    "DeadlineError",
-    "DefectError",
-    "ForbiddenError",
-    "FormatError",
-    "HistoryError",
-    "InputError",
-    "KnickpointError",
-    "NotSignedInError",
-    "ParamsError",
-    "PluginError",
-    "QueryError",
-    "SeriesError",
-    "ServiceError",
-    "StoreError",
-]
-
 
 class KnickpointError(Exception):
     """An error with what was wrong, where it was, and what to do about it.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.commit import Line
-from knickpoint.model.unit import Better
-
-__all__ = ["Frame", "Trace"]
+from knickpoint.model.unit_names import Better
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +46,16 @@ class Frame:
     def columns(self) -> int:
         """Number of commits."""
         return int(self.values.shape[1])
+
+
+# Renames of benchmarks: a new trace that continues an old one.
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRename:
+    """A rename that a person accepted: the trace ``new`` continues the trace ``old``, both by id."""
+
+    old: int
+    new: int
+    who: str
+    time: datetime

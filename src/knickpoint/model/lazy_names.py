@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-__all__ = ["lazy_names"]
-
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], object]:
     """Return the ``__getattr__`` of a package that imports each name from its module when it is first asked for.

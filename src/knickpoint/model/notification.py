@@ -8,22 +8,108 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.announcement import Announcement
+from knickpoint.model.change_point import Condition, Direction, SuspectRange
+from knickpoint.model.quantity_text import change_text
+from knickpoint.model.settlement import FindingKind
 
-__all__ = [
-    "MOST_IN_DIGEST",
-    "Attachment",
-    "Delivery",
-    "DeliveryState",
-    "Message",
-    "NotificationKind",
-    "PlannedDelivery",
-    "Problem",
-    "Purpose",
-    "Recipient",
-    "Sent",
-    "SentMark",
-]
+# Announcements: what is worth saying about a change, each thing once.
+#
+# An announcement is a row of the *announcement ledger*, written in the transaction of the run that made it true. Senders of
+# mails and messages read the ledger; nothing here sends. Announcements about one change form a *chain*: the first one says
+# that a level changed, each later one corrects or ends what was announced before. See
+# ``docs/decisions/announcements.md``.
+
+
+class AnnouncementKind(Enum):
+    """What an announcement says.
+
+    PROVISIONAL is about a change that is not settled yet. REGRESSED (worse, or of unknown direction) and
+    IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. The other
+    one may follow once, where the change is stated to be of the other side after all. MOVED widens the suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that
+    a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a
+    change is back, or that before an improvement whose loss is no change of its own; FIXED says it of a
+    change that a person had decided about. WITHDRAWN says that later data no longer show the change, RETURNED that
+    they show it after all.
+    """
+
+    PROVISIONAL = "provisional"
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    MOVED = "moved"
+    GREW = "grew"
+    LOCATED = "located"
+    BISECTED = "bisected"
+    RECOVERED = "recovered"
+    FIXED = "fixed"
+    WITHDRAWN = "withdrawn"
+    RETURNED = "returned"
+
+    @property
+    def opens(self) -> bool:
+        """Whether it announces a settled change for the first time, or corrects its side."""
+        return self in {AnnouncementKind.REGRESSED, AnnouncementKind.IMPROVED}
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncementRule:
+    """What is announced, and when.
+
+    Attributes:
+        improvements: whether senders hear of improvements; the ledger has them in any case.
+        late_minutes: minutes for which a settled finding waits for late results of unmeasured commits in its suspect
+            range.
+    """
+
+    improvements: bool = True
+    late_minutes: float = 0.0
+
+
+DEFAULT_ANNOUNCEMENT_RULE = AnnouncementRule()
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """One row of the ledger, with the numbers at its moment.
+
+    ``chain`` is the id of the first announcement about the change, ``number`` counts from 0 within the chain.
+    ``change_id`` is the change that had most of the members then; ``traces`` counts its live members that are
+    announced. The levels, the sizes and the trace are those of the ``lead``, the id of the member that got worse most.
+    The change lies in ``suspect_range`` or at most ``interval`` values of the trace away from it. Where later data move
+    it further, a MOVED row has the range over the announced place and the new one: so a change that moves to and fro is
+    corrected once. ``condition`` is RECOVERED where an earlier level was back already. ``cause_id`` is the change that brought
+    it back, 0 for none. ``provisional`` marks what only those may hear who ask for findings that are not settled: the
+    PROVISIONAL row, and the WITHDRAWN row of what never settled.
+    """
+
+    id: int
+    chain: int
+    number: int
+    repository_id: int
+    change_id: int
+    kind: AnnouncementKind
+    time: datetime
+    suspect_range: SuspectRange
+    direction: Direction
+    finding_kind: FindingKind
+    condition: Condition
+    traces: int
+    lead: int
+    trace_key: str
+    unit: str
+    before_level: float
+    after_level: float
+    size: float
+    relative_size: float
+    interval: int = 0
+    cause_id: int = 0
+    provisional: bool = False
+
+    @property
+    def size_text(self) -> str:
+        """The size in words, as it was announced: "12 % slower"."""
+        noise = self.finding_kind is FindingKind.NOISE
+        return change_text(self.size, self.relative_size, self.unit, noise=noise, before=self.before_level)
+
 
 MOST_IN_DIGEST: Final = 50
 """Announcements in one digest; what exceeds it goes into a further one."""
@@ -201,3 +287,70 @@ class Problem:
     def thread(self) -> str:
         """The thread of its messages."""
         return f"problem-{self.id}"
+
+
+# Tickets of a tracker: issues of GitHub, GitLab or Jira that a channel made, and what comes back from there.
+
+
+class FixVerdict(Enum):
+    """What the data say about a closed ticket with a fixing revision.
+
+    NONE: the ticket is open, or its fixing revision is unknown. NOT_MEASURED: no trace of its findings has a value at or after
+    that commit. FIXED: all measured traces are back at their level before. NOT_FIXED: one of them is not.
+    """
+
+    NONE = ""
+    NOT_MEASURED = "not-measured"
+    FIXED = "fixed"
+    NOT_FIXED = "not-fixed"
+
+
+@dataclass(frozen=True, slots=True)
+class TicketFields:
+    """The fields that map a ticket back to one change.
+
+    Attributes:
+        repository: name of the repository.
+        query: text of a query that the traces of the change match.
+        trace: key of the trace that changed most.
+        traces: number of traces.
+        line: name of the line, "" for the default line.
+        failing: first failing revision: hash of the first commit measured at the new level.
+        fixed: fixing revision, "" where it is unknown.
+        change: id of the change.
+        severity: `low`, `normal` or `high`.
+        link: address of the change in the dashboard, "" without one.
+    """
+
+    repository: str
+    query: str
+    trace: str
+    traces: int
+    line: str
+    failing: str
+    fixed: str = ""
+    change: int = 0
+    severity: str = "normal"
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerTicket:
+    """A ticket as a tracker last described it.
+
+    ``name`` is what people write: ``owner/name#12``, ``PERF-7``. ``fixed`` is the fixing revision as the tracker has it, ""
+    without one. ``updated`` is the tracker's time. ``verdict`` is about ``checked``, the fixing revision that was compared with
+    the data. ``id`` is 0 before it is stored.
+    """
+
+    channel: str
+    name: str
+    url: str
+    title: str
+    open: bool = True
+    assignee: str = ""
+    fixed: str = ""
+    updated: datetime | None = None
+    verdict: FixVerdict = FixVerdict.NONE
+    checked: str = ""
+    id: int = 0

@@ -1,12 +1,16 @@
-"""Text for people: counted nouns, and text from elsewhere as a line that cannot change how the text around it is shown."""
+"""Text that harms no reader: plain lines, cells of spreadsheets, and secrets that no log shows."""
 
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import MISSING, field
+from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["counted", "path_text", "plain_line"]
+# Text for people: counted nouns, and text from elsewhere as a line that cannot change how the text around it is shown.
+
 
 _CUT: Final = "…"
 
@@ -36,3 +40,75 @@ def _escaped(letter: str) -> str:
 def path_text(path: Path | str) -> str:
     r"""``path`` as text that every store and terminal takes: a byte that is not UTF-8 is written as ``\xff``."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+# Keep a spreadsheet from taking a text in CSV for a formula, and read such a text back.
+#
+# Spreadsheets compute a cell that begins with ``=``, ``+``, ``-`` or ``@``, and some of what they compute starts programs. An
+# apostrophe in front makes it a text for them.
+
+
+_FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_GUARDED: Final = re.compile(r"'+[=+\-@\t\r]")
+
+
+def guarded(text: str) -> str:
+    """Return ``text`` as a cell of CSV; one that begins like a formula gets an apostrophe."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """Return the text of which :func:`guarded` made ``cell``."""
+    return cell[1:] if _GUARDED.match(cell) else cell
+
+
+# Keep secrets out of what people and logs see: fields that no ``repr`` shows, and addresses without passwords.
+
+
+SECRET: Final = "secret"  # noqa: S105 - a key, not a secret
+"""The key of a :class:`SecretKind` in the metadata of a field."""
+
+_USER: Final = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<user>[^\s/?#]*|[^\s/:@]*:(?!\d+(?:/|\Z))\S*)@", re.IGNORECASE
+)
+"""The user of an address, and a password in which ``/``, ``?`` or ``#`` is not percent-encoded, as it should be."""
+
+_QUERY: Final = re.compile(r"(://[^\s?#'\"]*\?)[^\s#'\",]+")
+
+
+class SecretKind(Enum):
+    """What of a field is secret: all of it, what is within an address, or the values of a table."""
+
+    WHOLE = "whole"
+    ADDRESS = "address"
+    OPTIONS = "options"
+
+
+def secret() -> Any:
+    """Declare a field of a dataclass that holds a secret: no ``repr`` shows it, and backups leave it out."""
+    return field(default="", repr=False, metadata={SECRET: SecretKind.WHOLE})
+
+
+def address_with_secret(default: Any = MISSING) -> Any:
+    """Declare a field that holds an address, which may have a password: no ``repr`` shows it, backups leave that out."""
+    return field(default=default, repr=False, metadata={SECRET: SecretKind.ADDRESS})
+
+
+def secret_options() -> Any:
+    """Declare a field that holds a table of texts, some of them secret, as the options of a driver are."""
+    return field(default_factory=dict, repr=False, metadata={SECRET: SecretKind.OPTIONS})
+
+
+def without_secrets(text: str) -> str:
+    """Return an address, or a text with addresses, without users, passwords and queries.
+
+    The user of an ``ssh`` address stays, for it is part of the place and no secret.
+    """
+    return _QUERY.sub(r"\1…", _USER.sub(_place, text))
+
+
+def _place(found: re.Match[str]) -> str:
+    if found["scheme"].lower().endswith("ssh"):
+        return f"{found['scheme']}://{found['user'].partition(':')[0]}@"
+    return f"{found['scheme']}://"

@@ -1,4 +1,4 @@
-"""Findings as labels: what people decided about each, for measuring the alerts."""
+"""Alert quality: findings as labels, changes that alerts missed, and proposals to change alerts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from knickpoint.model.change_point import Condition, Direction, Status, SuspectRange
+from knickpoint.model.alert import Alert
+from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.settlement import FindingKind
 
-__all__ = ["FindingRecord", "Label", "label_of"]
+# Findings as labels: what people decided about each, for measuring the alerts.
 
 
 class Label(Enum):
@@ -66,3 +67,79 @@ class FindingRecord:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", label_of(self.status))
+
+
+# Missed changes: what a person saw in a trace, and no alert found.
+
+
+@dataclass(frozen=True, slots=True)
+class MissedChange:
+    """A change that a person marked in a trace.
+
+    ``movement`` is +1 where the values went up, -1 where they went down. ``who`` marked it at ``time``. ``note`` is one line
+    of text, which may be empty.
+    """
+
+    id: int
+    repository_id: int
+    trace_id: int
+    trace_key: str
+    suspect_range: SuspectRange
+    movement: int
+    note: str
+    who: str
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMissedChange:
+    """A missed change, its direction, and the live finding that it is by now, None while no alert finds it.
+
+    The direction follows from the movement and from the better direction of the trace. The finding is computed from the
+    data each time, by the rule of identity of change points.
+    """
+
+    change: MissedChange
+    direction: Direction
+    point: ChangePoint | None
+
+
+# Proposals to change alerts: their kinds, and what people decided about them.
+
+
+class ProposalKind(Enum):
+    """What a proposal does with an alert.
+
+    RAISE the least effect, CALIBRATE the rate of false alarms, MUTE traces, or SPLIT traces that jump between levels off to
+    an alert for modes.
+    """
+
+    RAISE = "raise"
+    CALIBRATE = "calibrate"
+    MUTE = "mute"
+    SPLIT = "split"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalDecision:
+    """A proposal for ``alert`` that a person accepted or rejected.
+
+    ``change`` says in words what it does, and ``hidden`` how many hidden findings it would have left out. An accepted one has
+    the alerts of the store ``before``, None for one that was not there, and ``after``, both by name.
+    """
+
+    id: int
+    alert: str
+    kind: ProposalKind
+    accepted: bool
+    change: str
+    hidden: int
+    before: Mapping[str, Alert | None]
+    after: Mapping[str, Alert]
+    who: str
+    time: datetime
+
+    @property
+    def name(self) -> str:
+        """The name of the proposal, as in ``all:raise``."""
+        return f"{self.alert}:{self.kind.value}"

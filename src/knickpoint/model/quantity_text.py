@@ -12,27 +12,6 @@ from knickpoint.model.alert import SINCE_BEST, is_day
 from knickpoint.model.step import Flipping
 from knickpoint.model.unit import read_unit
 
-__all__ = [
-    "MovementWords",
-    "Scale",
-    "certainty_text",
-    "chance_text",
-    "change_text",
-    "crosses_zero",
-    "figure_text",
-    "flipping_text",
-    "interval_text",
-    "levels_text",
-    "movement_words",
-    "number_text",
-    "over_text",
-    "percent_text",
-    "reference_text",
-    "scale_for",
-    "trace_name",
-    "value_text",
-]
-
 _SECONDS: Final = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _SYMBOLS: Final = {"us": "µs"}
 _TIME_ALIASES: Final = {

@@ -13,8 +13,6 @@ from enum import Enum
 
 from knickpoint.model.quantity_text import figure_text
 
-__all__ = ["CanaryMove", "FactChange", "Quarantine", "QuarantineState"]
-
 
 class QuarantineState(Enum):
     """What is known about quarantined results.

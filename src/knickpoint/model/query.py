@@ -18,11 +18,7 @@ from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
 from knickpoint.model.errors import QueryError
-from knickpoint.model.free_word import FreeWord
-from knickpoint.model.pattern import compile_pattern
-from knickpoint.model.query_tokens import OPERATORS, Token, fault, quoted, split_words
-
-__all__ = ["FreeWord", "Query", "QueryTerm", "parse_query", "parse_url_query"]
+from knickpoint.model.query_tokens import OPERATORS, FreeWord, Token, compile_pattern, fault, quoted, split_words
 
 _BAD_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _MOST_PATTERNS: Final = 50

@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-__all__ = ["new_name"]
-
 _RENAMED: Final = {"gate": "schedule", "profile": "recipe"}
 """Old word → new word, of options, commands, sections and values."""
 

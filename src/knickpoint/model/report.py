@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import DefectError, KnickpointError
 from knickpoint.model.params import decode_key, encode_key
-from knickpoint.model.unit import Better
-
-__all__ = ["Outcome", "Problem", "Report", "Result", "ResultTable", "RunReport", "Severity"]
+from knickpoint.model.unit_names import Better
 
 
 class Outcome(Enum):

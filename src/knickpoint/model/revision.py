@@ -9,17 +9,6 @@ from typing import Final
 
 from knickpoint.model.errors import HistoryError
 
-__all__ = [
-    "HASH_DIGITS",
-    "commit_name",
-    "full_hashes",
-    "is_hash",
-    "is_hash_or_number",
-    "is_number",
-    "is_placeholder",
-    "is_rounded",
-]
-
 _PLACEHOLDERS: Final = frozenset(
     {
         "?",

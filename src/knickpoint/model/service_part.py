@@ -7,8 +7,6 @@ from enum import Enum
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["ALL_PARTS", "WORKER_PARTS", "ServicePart", "joined_parts", "parse_parts"]
-
 
 class ServicePart(Enum):
     """A part of a running instance."""

@@ -12,8 +12,6 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["DEFAULT_RULE", "SETTLED", "Certainty", "FindingKind", "SettleRule", "Settlement"]
-
 
 class FindingKind(Enum):
     """What changed in a benchmark.

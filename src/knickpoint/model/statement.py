@@ -18,17 +18,6 @@ from knickpoint.model.quantity_text import change_text, movement_words, percent_
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.suspects import Suspect
 
-__all__ = [
-    "Basis",
-    "ChangeCondition",
-    "ChangeDirection",
-    "LikelyCommit",
-    "StatedMember",
-    "Statement",
-    "likely_commit",
-    "state_change",
-]
-
 _WORSE_COUNTS: Final = 2.0
 """How often the worse side counts: a regression costs more attention than an improvement of its size."""
 

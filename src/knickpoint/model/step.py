@@ -9,20 +9,6 @@ from typing import Final, Self
 
 from knickpoint.model.settlement import FindingKind
 
-__all__ = [
-    "LOCATION_INTERVAL",
-    "Candidate",
-    "Check",
-    "Detection",
-    "Flipping",
-    "Movement",
-    "SizeEstimate",
-    "StableRegion",
-    "Step",
-    "Verdict",
-]
-
-
 LOCATION_INTERVAL: Final = "interval of location"
 """Name of the check in which a method says how many measured commits its step may be off."""
 

@@ -9,8 +9,6 @@ from typing import Final
 
 from knickpoint.model.errors import InputError
 
-__all__ = ["MEDIAN", "NO_SUMMARY", "Summary", "read_summary"]
-
 NO_SUMMARY: Final = ""
 """The samples count as they always do: by their level."""
 

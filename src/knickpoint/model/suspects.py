@@ -7,8 +7,6 @@ from enum import Enum
 
 from knickpoint.model.change_point import SuspectRange
 
-__all__ = ["CommitFiles", "Suspect", "SuspectFacts", "Suspects", "TouchedFile"]
-
 
 @dataclass(frozen=True, slots=True)
 class TouchedFile:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from knickpoint.model.better import Better
-from knickpoint.model.counted import better_of_metric, better_when_counted, is_left_over
 from knickpoint.model.unit_names import (
     ALIASES,
     BYTES,
@@ -22,9 +20,11 @@ from knickpoint.model.unit_names import (
     PREFIXES,
     RATES,
     TIME,
+    Better,
+    better_of_metric,
+    better_when_counted,
+    is_left_over,
 )
-
-__all__ = ["MAXIMUM_UNIT_LENGTH", "Better", "Unit", "better_of", "conversion", "convert", "read_unit"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from knickpoint.model.better import Better
 from knickpoint.model.unit import read_unit
-
-__all__ = ["unit_in_name"]
+from knickpoint.model.unit_names import Better
 
 _PER: Final = "per"
 _NOT_IN_NAMES: Final = ("min", "MS", "US", "NS")

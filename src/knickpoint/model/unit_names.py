@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import product
+import re
+from enum import Enum
+from functools import lru_cache
+from itertools import pairwise, product
 from typing import Final
-
-__all__ = [
-    "ALIASES",
-    "BYTES",
-    "COUNTS",
-    "ENERGY",
-    "FOLDED",
-    "FREQUENCY",
-    "INTERVALS",
-    "OPERATIONS",
-    "POWER",
-    "PREFIXES",
-    "RATES",
-    "TIME",
-]
 
 TIME: Final = {
     "ps": 1e-12,
@@ -190,3 +178,116 @@ RATES: Final = {
     "flops": "flop/s",
 }
 """Short names of rates, in small letters."""
+
+
+# The better direction of a value: lower, higher, or unknown.
+
+
+class Better(Enum):
+    """Which direction of a value is better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    UNKNOWN = "unknown"
+
+
+# The better direction of counted things, by the words of a unit or of the name of a metric.
+
+
+_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^0-9A-Za-z]+")
+_SINGULARS: Final = {"vertices": "vertex", "indices": "index", "series": "series"}
+
+_BAD_TEXT: Final = """
+abort aborted alloc allocated allocation collision conflict deadlock delay discard discarded drop dropped error
+eviction exception fail failed failure fault gc interrupt irq jank leak loss lost malloc migration mispredict
+misprediction miss missed overflow pause penalty reject rejected rejection retransmission retransmit retried
+retry spill stall stalled stutter switch throttled timeout violation warning
+"""
+_BAD: Final = frozenset(_BAD_TEXT.split())
+"""Failures and used resources; one such word decides about the whole phrase (``L1-dcache-load-misses``)."""
+
+_GOOD_TEXT: Final = """
+action atom batch block build call cell char character check cmd command commit conn connection cycle datapoint
+decode delete doc document edge elem element email encode entry epoch event example execution file fit flop
+frame get handshake hash hit image img inference insert instr instruction invocation io iop it item iter
+iteration job key line lookup mac message move msg node object op operation order packet page particle pixel pkt
+playout point polygon product put query ray read record render req request response row run sample scan search
+select sentence sequence session set sign signature span spec step success symbol sym task test tile tok token
+transaction trial triangle txn update user value verification verify vertex word write
+"""
+_GOOD: Final = frozenset(_GOOD_TEXT.split())
+"""Units of work: more of them in the same time is better."""
+
+_LOWER_METRICS: Final = frozenset({"duration", "elapsed", "latency", "overhead", "rss", "runtime", "walltime"})
+_HIGHER_METRICS: Final = frozenset({"bandwidth", "fps", "iops", "qps", "rps", "speedup", "throughput", "tps"})
+_USED_UP: Final = frozenset({"cycle", "instruction", "instr"})
+_PER_TIME: Final = frozenset({"s", "sec", "second"})
+
+_LEFT: Final = frozenset({"avail", "available", "free", "left", "remaining", "saved", "saving", "spare"})
+_LEFT_OF_TIME: Final = frozenset({"left", "remaining", "saved", "saving", "spare"})
+_AMOUNT_TEXT: Final = (
+    "battery budget byte capacity cpu disk energy heap mem memory power quota ram space storage swap time"
+)
+_AMOUNTS: Final = frozenset(_AMOUNT_TEXT.split())
+_AMOUNTS_OF_TIME: Final = frozenset({"battery", "budget", "time"})
+_LIFE: Final = frozenset({("battery", "life"), ("battery", "lifetime")})
+
+
+def _words_of(text: str) -> tuple[str, ...]:
+    """Return the words of ``text`` in lower case and singular: ``pageFaults`` and ``page-faults`` are page, fault."""
+    return tuple(_singular(word.lower()) for word in _BOUNDARY.split(text) if word)
+
+
+def _singular(word: str) -> str:
+    if word in _SINGULARS:
+        return _SINGULARS[word]
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    return word[:-1] if len(word) > 2 and word.endswith("s") and not word.endswith("ss") else word
+
+
+@lru_cache(maxsize=4096)
+def better_when_counted(noun: str) -> Better:
+    """Return whether more of ``noun`` in the same time is better; unknown for other words."""
+    words = _words_of(noun)
+    if not _BAD.isdisjoint(words):
+        return Better.LOWER
+    return Better.HIGHER if words and words[-1] in _GOOD else Better.UNKNOWN
+
+
+@lru_cache(maxsize=4096)
+def better_of_metric(name: str) -> Better:
+    """Return the better direction of the metric ``name`` by its words; unknown if they do not show it.
+
+    It is for metrics whose unit shows no direction: ``http_errors``, ``requests_per_second``, ``p99 latency``.
+    """
+    words = _words_of(name)
+    if not words:
+        return Better.UNKNOWN
+    if words[-1] in _HIGHER_METRICS:
+        return Better.HIGHER
+    if not _BAD.isdisjoint(words) or not _LOWER_METRICS.isdisjoint(words) or (len(words) == 1 and words[0] in _USED_UP):
+        return Better.LOWER
+    if len(words) > 2 and words[-2] == "per" and words[-1] in _PER_TIME:
+        return better_when_counted(" ".join(words[:-2]))
+    return Better.UNKNOWN
+
+
+@lru_cache(maxsize=4096)
+def is_left_over(name: str, *, of_time: bool) -> bool:
+    """Whether ``name`` is of what is left or saved, of which more is better: ``free_memory``, ``time_saved``, ``uptime``.
+
+    With a unit ``of_time``, fewer words count: freeing memory takes time, and so does a left join.
+    """
+    words = _words_of(name)
+    if not words or "to" in words or not _BAD.isdisjoint(words):
+        return False
+    if words[-1] in {"headroom", "uptime"}:
+        return True
+    states, amounts = (_LEFT_OF_TIME, _AMOUNTS_OF_TIME) if of_time else (_LEFT, _AMOUNTS)
+    return any(
+        (first in amounts and second in states) or (first in states and second in amounts) or (first, second) in _LIFE
+        for first, second in pairwise(words)
+    )

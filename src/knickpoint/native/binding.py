@@ -11,8 +11,6 @@ from typing import Any, Final, NoReturn
 
 from knickpoint.model.errors import ConfigError
 
-__all__ = ["lib"]
-
 lib: Final[Any] = import_module("knickpoint.native._kernels")
 """The functions and constants of all ``exports.h``."""
 

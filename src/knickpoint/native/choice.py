@@ -16,8 +16,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final, TypeVar, cast
 
-__all__ = ["COMPILED", "choose"]
-
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 

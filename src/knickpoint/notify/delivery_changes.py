@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.plain_text import counted
 from knickpoint.store import Store
-
-__all__ = ["drop_deliveries", "retry_deliveries"]
 
 _MOST_NAMED = 20
 

@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from knickpoint.model.announcement import Announcement
 from knickpoint.model.change_point import ChangePoint
+from knickpoint.model.notification import Announcement
 from knickpoint.model.statement import Statement
 from knickpoint.store import Store
-
-__all__ = ["LedgerView"]
 
 
 @dataclass

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["code_span", "escape_markdown", "link_target", "plain_text", "wiki_text"]
-
 _BREAK: Final = "\N{ZERO WIDTH SPACE}"
 _MENTION: Final = re.compile(r"([@#])(?=\w)|(?<=://)|(?i:\bwww)(?=\.)")
 _ESCAPED: Final = re.compile(

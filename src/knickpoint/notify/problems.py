@@ -11,12 +11,9 @@ from typing import Final
 
 from knickpoint.model.alert import Alert
 from knickpoint.model.notification import NotificationKind, PlannedDelivery, Problem, Purpose
-from knickpoint.notify.recipients import Audience
-from knickpoint.notify.schedule import Schedule
+from knickpoint.notify.recipients import Audience, Schedule
 from knickpoint.store import Store
 from knickpoint.store.findings.alert_runs import AlertRun
-
-__all__ = ["ProblemPlanner", "newest_failure"]
 
 _RUNS_READ: Final = 200
 """Runs of an alert, over all repositories, in which the last two over each repository are looked for."""

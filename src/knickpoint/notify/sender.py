@@ -9,6 +9,7 @@ the attempts of every delivery.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 from collections import Counter
@@ -18,19 +19,47 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.errors import KnickpointError, StoreError
-from knickpoint.model.notification import Delivery, DeliveryState, Message, NotificationKind, SentMark
-from knickpoint.notify.backoff import pause_after
+from knickpoint.model.notification import (
+    Announcement,
+    AnnouncementKind,
+    Delivery,
+    DeliveryState,
+    Message,
+    NotificationKind,
+    SentMark,
+)
 from knickpoint.notify.channel import Channel, DeliveryError
 from knickpoint.notify.ledger_view import LedgerView
-from knickpoint.notify.recipients import AUTOMATIC, TRACKERS
-from knickpoint.notify.schedule import Schedule
+from knickpoint.notify.recipients import AUTOMATIC, TRACKERS, Schedule
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.store import Store
-from knickpoint.store.findings.tracker_tickets import thread_of
+from knickpoint.store.findings.tickets import thread_of
 
-__all__ = ["LEASE_SECONDS", "Outcome", "Sender", "WriteMessage"]
+# How long a delivery waits after a failure; pure, and without randomness.
+
+
+_FIRST_SECONDS: Final = 30.0
+_LONGEST_SECONDS: Final = 6 * 3600.0
+_LONGEST_WAIT_SECONDS: Final = 86_400.0
+"""What a receiver that asks for a longer wait gets."""
+
+_SPREAD: Final = 0.25
+"""Half of the part of a pause that depends on the delivery: what failed together does not come back together."""
+
+
+def pause_after(key: str, attempts: int, wait_seconds: float = 0.0) -> timedelta:
+    """Return how long a delivery waits after its attempt number ``attempts``, at least 1.
+
+    The pause doubles from 30 seconds to 6 hours, and is up to a quarter shorter or longer, as a digest of ``key`` and the
+    number says. It is never shorter than what the receiver asked for, up to a day.
+    """
+    exact = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2.0 ** min(attempts - 1, 30))
+    digest = hashlib.sha256(f"{key}/{attempts}".encode()).digest()
+    share = int.from_bytes(digest[:4]) / 2**32
+    spread = exact * (1 - _SPREAD + 2 * _SPREAD * share)
+    return timedelta(seconds=max(spread, min(wait_seconds, _LONGEST_WAIT_SECONDS)))
+
 
 _LOG: Final = logging.getLogger("knickpoint.notify")
 

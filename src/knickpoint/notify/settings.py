@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from knickpoint.model.secrets import address_with_secret, secret, secret_options
-
-__all__ = ["ChannelKind", "ChannelSettings", "NotifySettings"]
+from knickpoint.model.plain_text import address_with_secret, secret, secret_options
 
 
 class ChannelKind(Enum):

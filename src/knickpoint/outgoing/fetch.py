@@ -6,25 +6,158 @@ looks no name up. Only hosts that are allowed whatever addresses they have are g
 
 from __future__ import annotations
 
+import io
+import socket
 import ssl
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cache
-from http.client import HTTPException, HTTPResponse
-from typing import Final
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from ipaddress import ip_address
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final
 from urllib.parse import urldefrag, urljoin
 
 from knickpoint.model.errors import AddressError, ServiceError
-from knickpoint.outgoing.address_ranges import IPAddress
-from knickpoint.outgoing.connection import PinnedConnection
-from knickpoint.outgoing.deadline import Deadline
-from knickpoint.outgoing.proxies import proxy_for
-from knickpoint.outgoing.resolution import Resolver, resolve_in_time, system_resolver
-from knickpoint.outgoing.rule import OutgoingAddress, OutgoingRule, check_address, check_hosts
+from knickpoint.outgoing.proxies import Proxy, open_tunnel, proxy_for
+from knickpoint.outgoing.rule import Deadline, IPAddress, OutgoingAddress, OutgoingRule, check_address, check_hosts
 
-__all__ = ["Fetched", "Network", "NoAnswerError", "fetch"]
+# Connect to an address that was looked up and checked before, with a deadline for all that follows.
+
+
+class PinnedConnection(HTTPConnection):
+    """A connection for one request to the host of ``address``, at one of the ``hosts`` that were checked.
+
+    The name is not looked up again, so that another answer of the DNS changes nothing; it still counts for the ``Host``
+    header, for the server name of TLS and for the certificate. A ``proxy`` is asked to connect to these addresses, not to
+    the name; only a host that may have any address is given to it by name, as a text among ``hosts``.
+    """
+
+    def __init__(
+        self,
+        address: OutgoingAddress,
+        hosts: Sequence[IPAddress | str],
+        deadline: Deadline,
+        tls: ssl.SSLContext,
+        proxy: Proxy | None = None,
+    ) -> None:
+        super().__init__(address.host, address.port)
+        self._address = address
+        self._hosts = hosts
+        self._deadline = deadline
+        self._tls = tls
+        self._proxy = proxy
+        self.default_port = 443 if address.scheme == "https" else 80  # left out of the Host header
+
+    def connect(self) -> None:
+        """Connect to the first of the hosts that answers. Raises ``OSError``."""
+        self.sock: Any = _TimedSocket(self._secured(self._connected()), self._deadline)
+
+    def _connected(self) -> socket.socket:
+        failures = []
+        for host in self._hosts:
+            try:
+                if self._proxy is not None:
+                    return open_tunnel(self._proxy, str(host), self.port, self._deadline)
+                return socket.create_connection((str(host), self.port), timeout=self._deadline.remaining())
+            except OSError as error:
+                failures.append(error)
+        raise failures[0]
+
+    def _secured(self, plain: socket.socket) -> socket.socket:
+        if self._address.scheme != "https":
+            return plain
+        try:
+            plain.settimeout(self._deadline.remaining())
+            return self._tls.wrap_socket(plain, server_hostname=self._address.host)
+        except BaseException:
+            plain.close()
+            raise
+
+
+class _TimedSocket:
+    """A socket, as far as an HTTP connection uses it, that waits no longer than the deadline in all.
+
+    The timeout of a socket is for each read; a server that sends a byte a second would never reach it.
+    """
+
+    def __init__(self, inner: socket.socket, deadline: Deadline) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def sendall(self, data: Any) -> None:
+        self._inner.settimeout(self._deadline.remaining())
+        self._inner.sendall(data)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        assert mode == "rb"
+        return io.BufferedReader(_TimedReader(self._inner, self._deadline))
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _TimedReader(io.RawIOBase):
+    """The received bytes. It keeps the socket open: an HTTP connection that ends with its answer is closed before the body."""
+
+    def __init__(self, inner: socket.socket, deadline: Deadline) -> None:
+        self._inner = inner
+        self._deadline = deadline
+        self._received = inner.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._inner.settimeout(self._deadline.remaining())
+        return self._received.readinto(buffer)
+
+    def close(self) -> None:
+        self._received.close()
+        super().close()
+
+
+# Look up the IP addresses of a host, within a time.
+
+
+Resolver = Callable[[str], Sequence[IPAddress]]
+"""Return the IP addresses of a host, the preferred ones first. It raises ``OSError`` where there are none."""
+
+
+def system_resolver(host: str) -> Sequence[IPAddress]:
+    """Return the addresses that the system has for ``host``. Raises ``OSError``."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(ip_address(str(address[0]).partition("%")[0]) for *_, address in found))
+
+
+def resolve_in_time(resolver: Resolver, host: str, seconds: float) -> Sequence[IPAddress]:
+    """Return what ``resolver`` finds for ``host``; the system's own lookup takes no time limit, so it is waited for.
+
+    Raises:
+        OSError: there is no address, or none within ``seconds`` (``TimeoutError``).
+    """
+    answers: SimpleQueue[Sequence[IPAddress] | OSError] = SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            answers.put(resolver(host))
+        except (OSError, UnicodeError) as error:
+            answers.put(error if isinstance(error, OSError) else OSError(str(error)))
+
+    Thread(target=look_up, daemon=True, name=f"lookup of {host}").start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except Empty:
+        raise TimeoutError("its name is not found in time") from None
+    if isinstance(answer, OSError):
+        raise answer
+    if not answer:
+        raise OSError("it has no address")
+    return answer
+
 
 _MOST_REDIRECTS: Final = 3
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})

@@ -11,10 +11,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
 from knickpoint.model.errors import ServiceError
-from knickpoint.outgoing.deadline import Deadline
-from knickpoint.outgoing.rule import OutgoingAddress
-
-__all__ = ["Proxy", "open_tunnel", "proxy_for"]
+from knickpoint.outgoing.rule import Deadline, OutgoingAddress
 
 _MOST_HEADER_BYTES: Final = 16_384
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from knickpoint.outgoing.rule import OutgoingRule
 
-__all__ = ["OutgoingSettings"]
-
 
 @dataclass(frozen=True, slots=True)
 class OutgoingSettings:

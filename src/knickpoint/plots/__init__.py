@@ -1,16 +1,14 @@
 """Draw a trace with its findings as a picture, without a browser: for mails, comments and badges."""
 
-from knickpoint.plots.badge import draw_badge
 from knickpoint.plots.png import png
-from knickpoint.plots.shapes import Drawing
-from knickpoint.plots.svg import svg
-from knickpoint.plots.theme import Theme
+from knickpoint.plots.shapes import Drawing, Theme, svg
 from knickpoint.plots.trend import (
     ChangeMark,
     FocusedChange,
     Level,
     TicketMark,
     Trend,
+    draw_badge,
     draw_trend,
 )
 

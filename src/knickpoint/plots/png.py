@@ -13,8 +13,6 @@ from knickpoint.plots.shapes import Anchor, Box, Dots, Drawing, Polygon, Polylin
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw, ImageFont
 
-__all__ = ["png"]
-
 _PIXELS: Final = 2
 """Pixels of the file for one of the drawing, in each direction."""
 _SMOOTHING: Final = 8

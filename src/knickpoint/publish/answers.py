@@ -8,26 +8,17 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
 
-from knickpoint.instance import Instance
-from knickpoint.model.access import Caller, CallerKind, Grants, Permission
-from knickpoint.model.commit import Line, Repository
-from knickpoint.model.errors import InputError
-from knickpoint.model.frame import Trace
-from knickpoint.model.summary import MEDIAN, Summary, read_summary
-from knickpoint.plots import svg
-from knickpoint.server.answers import (
-    alert_records,
+from knickpoint.answers import alerts as alert_records
+from knickpoint.answers import (
     bisections,
     change_points,
     changes,
     commit_reports,
     commits,
-    environments,
+    explanations,
     health,
-    marks,
     me,
     overview,
-    patterns,
     pictures,
     quarantines,
     runs,
@@ -37,14 +28,20 @@ from knickpoint.server.answers import (
     trends,
     values,
 )
-from knickpoint.server.answers.changes import FEW_MEMBERS, Listing, Ordering
-from knickpoint.server.schemas.base import Answer
-from knickpoint.server.schemas.changes import ChangeAnswer
-from knickpoint.server.schemas.filters import AlertKindFilter, ListFilter
-from knickpoint.server.visible_repositories import VisibleRepositories
+from knickpoint.answers import runs as environments
+from knickpoint.answers import runs as marks
+from knickpoint.answers.base import Answer
+from knickpoint.answers.changes import FEW_MEMBERS, ChangeAnswer, Listing, Ordering
+from knickpoint.answers.filters import AlertKindFilter, ListFilter
+from knickpoint.answers.visible_repositories import VisibleRepositories
+from knickpoint.instance import Instance
+from knickpoint.model.access import Caller, CallerKind, Grants, Permission
+from knickpoint.model.commit import Line, Repository
+from knickpoint.model.errors import InputError
+from knickpoint.model.frame import Trace
+from knickpoint.model.summary import MEDIAN, Summary, read_summary
+from knickpoint.plots import svg
 from knickpoint.version import __version__
-
-__all__ = ["Chosen", "SiteAnswers", "read_answers"]
 
 _EVERY_KIND: Final = AlertKindFilter.ANY
 _TABS: Final[Mapping[str, ListFilter]] = {
@@ -245,7 +242,7 @@ class _Reader:
         return {
             "change-points": _plain(change_points.read_change_points(self.visible, key, "")),
             "environments": [_plain(each) for each in changed],
-            "patterns": _plain(patterns.read_patterns(self._instance, self.visible, key, "")),
+            "patterns": _plain(explanations.read_patterns(self._instance, self.visible, key, "")),
             "without-value": [_plain(each) for each in without],
             "quarantined": [_plain(each) for each in quarantines.list_quarantined_values(self.visible, key, "")],
             "remeasured": [_plain(each) for each in bisections.list_remeasured(self.visible, key, "")],

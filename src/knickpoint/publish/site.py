@@ -18,8 +18,6 @@ from knickpoint.model.errors import InputError
 from knickpoint.publish.answers import Chosen, SiteAnswers, read_answers
 from knickpoint.server.dashboard import STATIC
 
-__all__ = ["Published", "pack", "publish"]
-
 _MANIFEST: Final = "knickpoint-site.json"
 _FEW: Final = 3
 _ADDRESS: Final = re.compile(r'(href|src)="/')

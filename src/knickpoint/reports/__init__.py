@@ -4,10 +4,8 @@
 a report of ``gate`` into text: they read no store and no file.
 """
 
-from knickpoint.reports.annotations import workflow_commands
 from knickpoint.reports.html import html_page
-from knickpoint.reports.junit import junit
 from knickpoint.reports.markdown import markdown_comment
-from knickpoint.reports.sarif import sarif
+from knickpoint.reports.services import junit, sarif, workflow_commands
 
 __all__ = ["html_page", "junit", "markdown_comment", "sarif", "workflow_commands"]

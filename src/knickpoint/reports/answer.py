@@ -6,12 +6,9 @@ import math
 from collections.abc import Callable
 
 from knickpoint.gate.report import GateReport
-from knickpoint.model.judged_benchmark import JudgedBenchmark, ResultKind
-from knickpoint.model.judgement import HOPELESS
+from knickpoint.model.judged_benchmark import HOPELESS, JudgedBenchmark, ResultKind
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import crosses_zero, levels_text, number_text, percent_text, value_text
-
-__all__ = ["LONGEST_REASON", "answer", "change", "counts", "found_from", "headline", "levels", "reason", "title"]
 
 LONGEST_REASON = 300
 """Characters of a reason from outside, such as the output of a failed benchmark."""

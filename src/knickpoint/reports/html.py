@@ -10,8 +10,6 @@ from knickpoint.gate.report import GateReport
 from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.reports.answer import answer, change, found_from, headline, levels, reason, title
 
-__all__ = ["html_page"]
-
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; color: #1c1f23; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .3rem .6rem; vertical-align: top;

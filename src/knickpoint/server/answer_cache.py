@@ -25,8 +25,6 @@ from starlette.responses import Response
 from knickpoint.budget import remaining_seconds
 from knickpoint.store import Store
 
-__all__ = ["AnswerCache", "CachedAnswer"]
-
 _MOST: Final = 512
 _MOST_BYTES: Final = 1 << 19
 _MOST_TOGETHER: Final = 1 << 25

@@ -10,8 +10,6 @@ from typing import Any, Final
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 
-__all__ = ["PAGE_PATH", "add_api_page", "render_page"]
-
 PAGE_PATH: Final = "/docs"
 _STYLE_PATH: Final = "/docs.css"
 

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["render_openapi", "render_reference", "render_shape"]
-
 Node = Mapping[str, Any]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["describe_security"]
-
 _SCHEMES: Final[Mapping[str, Mapping[str, str]]] = {
     "token": {
         "type": "http",

@@ -20,27 +20,21 @@ from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.api_page import add_api_page
 from knickpoint.server.api_security import describe_security
-from knickpoint.server.audit_address import AuditAddress
 from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
-from knickpoint.server.error_responses import ERRORS, add_error_handlers
-from knickpoint.server.forwarded_headers import ForwardedHeaders
-from knickpoint.server.known_parameters import check_parameters
+from knickpoint.server.error_responses import ERRORS, add_error_handlers, check_parameters, check_texts, describe_texts
 from knickpoint.server.link_pages import add_link_pages
-from knickpoint.server.parameter_texts import check_texts, describe_texts
-from knickpoint.server.process_metrics import ProcessMetrics
+from knickpoint.server.process_metrics import ProcessMetrics, RequestMetricsMiddleware
 from knickpoint.server.replica_reads import OwnWrites, PrimaryInstead
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_ids import RequestIds
 from knickpoint.server.request_limits import RequestLimits, limit_request
-from knickpoint.server.request_metrics import RequestMetricsMiddleware
+from knickpoint.server.request_origin import AuditAddress, ForwardedHeaders
 from knickpoint.server.routes import routers, state
 from knickpoint.server.sign_in import add_sign_in
 
 if TYPE_CHECKING:
     from knickpoint.access.issuer_keys import KeySource
-
-__all__ = ["create_app", "describe_api", "routes_without_caller"]
 
 _PREFIX: Final = "/api/v1"
 

@@ -25,31 +25,14 @@ from knickpoint.access.roles import grants_of_anyone
 from knickpoint.access.sessions import session_caller
 from knickpoint.access.settings import SignInKind
 from knickpoint.access.tokens import verify_token
+from knickpoint.answers.visible_repositories import require, require_everywhere
 from knickpoint.instance import Instance
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.errors import NotSignedInError
-from knickpoint.server.local_requests import is_local_request, serves_this_machine_only
-from knickpoint.server.permissions import require, require_everywhere
-from knickpoint.server.request_origin import is_https
+from knickpoint.server.request_origin import is_https, is_local_request, serves_this_machine_only
 
 if TYPE_CHECKING:
     from knickpoint.access.issuer_keys import KeySource
-
-__all__ = [
-    "IDENTIFYING",
-    "Admin",
-    "Editor",
-    "Identity",
-    "InstanceAdmin",
-    "Notifier",
-    "Reader",
-    "RequestCaller",
-    "RequestIdentity",
-    "Uploader",
-    "caller_of",
-    "caller_of_token",
-    "needed_permission",
-]
 
 _IDENTITY_TOKEN: Final = "ey"  # noqa: S105  # how they begin, not one
 """How every JSON Web Token begins: a brace and a quotation mark or a space, in base64url."""

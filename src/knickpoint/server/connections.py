@@ -3,7 +3,7 @@
 uvicorn closes a connection that is idle between two requests. It waits without end for the first request, for the rest of
 a request's head, for the rest of a body that no one reads any more, and for a client that does not take its response. A
 :class:`Connection` ends each of these waits, and bounds the number of connections. The pace of a body that is being read
-is checked where it is read (:mod:`knickpoint.server.request_bodies`).
+is checked where it is read (:mod:`knickpoint.server.request_guard`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from knickpoint.access.networks import find_address, in_networks
 from knickpoint.instance.config import LimitSettings
-from knickpoint.server.rate_limits import address_key
-
-__all__ = ["Connection", "ConnectionBounds", "limited_connections"]
+from knickpoint.server.request_limits import address_key
 
 _TOO_LARGE: Final = 431
 _REASONS: Final = {

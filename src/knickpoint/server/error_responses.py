@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
+from knickpoint.answers.base import TEXT_PATTERN, ErrorAnswer
+from knickpoint.answers.visible_repositories import BacklogError, OverloadedError, TooManyRequestsError, UnknownError
 from knickpoint.model.errors import (
     AbandonedError,
     AbsentError,
@@ -27,15 +31,42 @@ from knickpoint.model.errors import (
     ServiceError,
     StoreError,
 )
-from knickpoint.server.errors import BacklogError, OverloadedError, TooManyRequestsError, UnknownError
-from knickpoint.server.known_parameters import parameters_of
+from knickpoint.server.process_metrics import RequestMetrics
 from knickpoint.server.replica_reads import note_lost_replica
-from knickpoint.server.request_bodies import SEND_LESS
+from knickpoint.server.request_guard import SEND_LESS
 from knickpoint.server.request_ids import HEADER, request_id
-from knickpoint.server.request_metrics import RequestMetrics
-from knickpoint.server.schemas.base import ErrorAnswer
 
-__all__ = ["ERRORS", "add_error_handlers", "error_response", "message_of", "status_of"]
+# Refuse parameters of addresses that the route does not take: a mistyped filter would answer something else.
+
+
+_UNKNOWN: Final = "extra_forbidden"
+"""The type of the error, as pydantic names it for a field of a body."""
+
+
+def parameters_of(route: object) -> list[str]:
+    """Return the names of the parameters behind the ``?`` that ``route`` and its dependencies take, each once."""
+    return list(dict.fromkeys(_names(route.dependant))) if isinstance(route, APIRoute) else []
+
+
+def _names(dependant: Dependant) -> Iterator[str]:
+    yield from (parameter.alias for parameter in dependant.query_params)
+    for each in dependant.dependencies:
+        yield from _names(each)
+
+
+async def check_parameters(request: Request) -> None:
+    """Check that the route of a request takes each of its parameters.
+
+    Raises:
+        RequestValidationError: it does not take one; the first one is named, without its value, which may be a secret.
+    """
+    if not request.query_params:
+        return
+    known = parameters_of(request.scope.get("route"))
+    unknown = next((name for name in request.query_params if name not in known), None)
+    if unknown is not None:
+        raise RequestValidationError([{"type": _UNKNOWN, "loc": ("query", unknown), "msg": "unknown parameter"}])
+
 
 _LOG: Final = logging.getLogger("knickpoint.server")
 
@@ -229,3 +260,37 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _unexpected_error)
+
+
+# Refuse texts in addresses that no store can hold, and say in the description of the API which texts are accepted.
+
+
+_NUL: Final = "\0"
+_NARROWER: Final = frozenset({"pattern", "enum", "const", "format"})
+
+
+async def check_texts(request: Request) -> None:
+    """Check that neither the path nor a parameter of a request has the character NUL, which PostgreSQL refuses.
+
+    Raises:
+        InputError: one has.
+    """
+    for name, value in (("path", request.url.path), *request.query_params.multi_items()):
+        if _NUL in value or _NUL in name:
+            raise InputError("the text has the character NUL", where=name.replace(_NUL, ""), remedy="Take it out.")
+
+
+def describe_texts(description: dict[str, Any]) -> dict[str, Any]:
+    """Add the pattern of accepted texts to each parameter of ``description``, in place, and return it."""
+    for operations in description["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                for schema in _texts(parameter["schema"]):
+                    schema["pattern"] = TEXT_PATTERN
+    return description
+
+
+def _texts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for part in (schema, *schema.get("anyOf", ())):
+        if part.get("type") == "string" and not _NARROWER & part.keys():
+            yield part

@@ -12,14 +12,12 @@ from typing import Final
 from prometheus_client.bridge.graphite import GraphiteBridge
 
 from knickpoint.access.local_user import local_caller
+from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import Instance
-from knickpoint.instance.config.monitoring import MonitoringSettings, graphite_address, graphite_prefix
+from knickpoint.instance.config.settings import MonitoringSettings, graphite_address, graphite_prefix
 from knickpoint.model.errors import KnickpointError
-from knickpoint.server.answers.metrics import InstanceMetrics
+from knickpoint.server.metrics import InstanceMetrics
 from knickpoint.server.process_metrics import ProcessMetrics
-from knickpoint.server.visible_repositories import VisibleRepositories
-
-__all__ = ["sending_to_graphite"]
 
 _LOG: Final = logging.getLogger("knickpoint.graphite")
 _TIMEOUT_SECONDS: Final = 10.0

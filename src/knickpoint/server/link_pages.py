@@ -16,12 +16,18 @@ from fastapi.responses import Response
 from knickpoint.access.session_key import session_key
 from knickpoint.instance import Instance
 from knickpoint.model.plain_text import counted
-from knickpoint.notify.link_decisions import LinkState, LinkView, follow_link, view_link
-from knickpoint.notify.links import LINK_PATH, LinkAction, LinkClaim, read_link
+from knickpoint.notify.links import (
+    LINK_PATH,
+    LinkAction,
+    LinkClaim,
+    LinkState,
+    LinkView,
+    follow_link,
+    read_link,
+    view_link,
+)
 from knickpoint.people import Directory
 from knickpoint.server.sign_in.pages import Button, Link, page
-
-__all__ = ["add_link_pages"]
 
 _PATH: Final = f"{LINK_PATH}{{text}}"
 

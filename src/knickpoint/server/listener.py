@@ -19,15 +19,13 @@ from uvicorn.config import LOGGING_CONFIG
 from knickpoint.access.exposure import check_open_port, open_port_notice
 from knickpoint.instance import Instance
 from knickpoint.instance.config import Config
-from knickpoint.instance.config.monitoring import LogChoice
+from knickpoint.instance.config.settings import LogChoice
 from knickpoint.model.errors import ServiceError
 from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server.app import create_app
 from knickpoint.server.connections import limited_connections
-from knickpoint.server.host_names import is_loopback_name
 from knickpoint.server.process_metrics import ProcessMetrics
-
-__all__ = ["Ending", "serve", "serving"]
+from knickpoint.server.request_origin import is_loopback_name
 
 _GREATEST_PORT: Final = 65_535
 _START_SECONDS: Final = 30.0

@@ -7,20 +7,45 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from knickpoint.answers.base import Answer
 from knickpoint.budget import abandon
 from knickpoint.progress import Progress, Report, reporting
-from knickpoint.server.abandoned_requests import abandon_on_disconnect
 from knickpoint.server.error_responses import error_response
-from knickpoint.server.schemas.base import Answer
 
-__all__ = ["LINES", "answer_with_progress"]
+# Abandon the work of a request when its client closes the connection.
+
+
+Result = TypeVar("Result")
+
+_DISCONNECT: Final = "http.disconnect"
+
+
+async def while_waited_for(request: Request, work: Callable[[], Result]) -> Result:
+    """Return the result of ``work``, done in a thread; if the client goes before, the work ends at its next check.
+
+    Raises:
+        AbandonedError: the client has gone.
+    """
+    watching = asyncio.create_task(abandon_on_disconnect(request))
+    try:
+        return await asyncio.create_task(run_in_threadpool(work))
+    finally:
+        watching.cancel()
+
+
+async def abandon_on_disconnect(request: Request) -> None:
+    """Wait until the client of ``request`` closes the connection, and let its work end then."""
+    while (await request.receive())["type"] != _DISCONNECT:
+        pass
+    abandon()
+
 
 _MEDIA_TYPE: Final = "application/x-ndjson"
 _EVERY_SECONDS: Final = 0.1

@@ -20,8 +20,6 @@ from knickpoint.instance import Instance
 from knickpoint.model.errors import KnickpointError, StoreError
 from knickpoint.store.replicas import MOST_BEHIND_SECONDS
 
-__all__ = ["POSITION_COOKIE", "OwnWrites", "PrimaryInstead", "note_lost_replica", "reading_instance"]
-
 POSITION_COOKIE: Final = "knickpoint_position"
 _COOKIE_SECONDS: Final = round(3 * MOST_BEHIND_SECONDS)
 _DIGITS: Final = 19

@@ -14,8 +14,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knickpoint.notify.links import LINK_PATH
 
-__all__ = ["HEADER", "REQUESTS_LOG", "RequestIds", "request_id"]
-
 HEADER: Final = "x-request-id"
 REQUESTS_LOG: Final = "knickpoint.requests"
 """The logger that gets a record for each request."""

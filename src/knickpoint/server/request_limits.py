@@ -7,21 +7,268 @@ cheap, and the guard counts attempts to sign in.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Final
+import asyncio
+import ipaddress
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from itertools import count
+from typing import Final, NamedTuple
 
 from fastapi import Request
 from starlette.types import Scope
 
 from knickpoint.access.proxy import client_address
+from knickpoint.answers.visible_repositories import BacklogError, OverloadedError, TooManyRequestsError
 from knickpoint.budget import Budget, spending
 from knickpoint.instance.config import LimitSettings
 from knickpoint.model.access import CallerKind
 from knickpoint.server.callers import RequestIdentity
-from knickpoint.server.rate_limits import Backlog, RateLimit, Turns, address_key
 
-__all__ = ["UPLOADS", "RequestLimits", "limit_request", "limits_of"]
+# Bound how often a caller may do something, and how much of it at the same time.
+#
+# A :class:`RateLimit` is a bucket for each caller that fills up steadily, and that each request takes one token from. A
+# caller who was away may send a whole minute's requests at once. :class:`Turns` has some work wait while too much of it is
+# under way, and lets the callers that wait take turns: next comes one with the least work under way and, of these, the one
+# whose last turn was longest ago. A :class:`Backlog` refuses uploads at once where too many are under way or wait.
+
+
+_MINUTE: Final = 60.0
+_MOST_KEYS: Final = 20_000
+"""Callers that a rate limit remembers; beyond that, it forgets the one that was seen longest ago."""
+
+_PACE_OF: Final = 50
+"""Uploads by which a backlog knows its pace."""
+
+_LEAST_FOR_PACE: Final = 2
+_FIRST_RETRY_SECONDS: Final = 5.0
+_LONGEST_RETRY_SECONDS: Final = 120.0
+_NETWORK_BITS: Final = 64
+"""An owner of IPv6 addresses has at least a network of these, so that its addresses count as one caller."""
+
+
+def address_key(address: str) -> str:
+    """Return what the requests of an IP address are counted under: the address, or its network with IPv6."""
+    try:
+        known = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(known, ipaddress.IPv6Address):
+        if known.ipv4_mapped is not None:
+            return str(known.ipv4_mapped)
+        return str(ipaddress.ip_network((known, _NETWORK_BITS), strict=False))
+    return str(known)
+
+
+class RateLimit:
+    """Allow each caller ``per_minute`` requests a minute."""
+
+    def __init__(self, per_minute: int, what: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = float(per_minute)
+        self._what = what
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def check(self, caller: str) -> None:
+        """Refuse where the bucket of ``caller`` is empty, and take nothing from it.
+
+        Raises:
+            TooManyRequestsError: it is empty; the error says when it has a token again.
+        """
+        left = self._left(caller)
+        if left < 1.0:
+            raise TooManyRequestsError(
+                f"more than {self._most:g} {self._what} a minute",
+                where=caller,
+                remedy="Send them more slowly, or have an admin raise the limit in [limits] of knickpoint.toml.",
+                seconds=(1.0 - left) * _MINUTE / self._most,
+            )
+
+    def take(self, caller: str) -> None:
+        """Take one token from the bucket of ``caller``.
+
+        Raises:
+            TooManyRequestsError: as :meth:`check`.
+        """
+        self.check(caller)
+        self.count(caller)
+
+    def count(self, caller: str) -> None:
+        """Take one token from the bucket of ``caller``; what was under way when it got empty is owed, so that the rate holds."""
+        self._buckets[caller] = (self._left(caller) - 1.0, self._clock())
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > _MOST_KEYS:
+            self._buckets.popitem(last=False)
+
+    def _left(self, caller: str) -> float:
+        now = self._clock()
+        left, seen = self._buckets.get(caller, (self._most, now))
+        return min(self._most, left + (now - seen) * self._most / _MINUTE)
+
+
+class _Waiting(NamedTuple):
+    """A caller that waits, which part of its work, and what it waits for."""
+
+    caller: str
+    part: str
+    turn: asyncio.Future[None]
+
+
+class Turns:
+    """Let at most ``at_once`` pieces of work be under way, ``per_caller`` of them of one caller. For one event loop.
+
+    The parts of a caller's work take turns as callers do.
+    """
+
+    def __init__(self, what: str, at_once: int, per_caller: int, wait_seconds: float) -> None:
+        self._what = what
+        self._at_once = at_once
+        self._per_caller = per_caller
+        self._wait_seconds = wait_seconds
+        self._working: Counter[tuple[str, str]] = Counter()
+        self._waiting: deque[_Waiting] = deque()
+        self._turns = count(1)
+        self._last: dict[tuple[str, str], int] = {}
+
+    @property
+    def working(self) -> int:
+        """How many pieces of work are under way."""
+        return self._working.total()
+
+    @asynccontextmanager
+    async def turn(self, caller: str, part: str = "") -> AsyncIterator[None]:
+        """Wait for a turn, and hold it while an ``async with`` lasts.
+
+        Raises:
+            TooManyRequestsError: the caller has too many pieces of work under way, and none ended in time.
+            OverloadedError: all callers together have too many.
+        """
+        await self._begin(caller, part)
+        try:
+            yield
+        finally:
+            self._end(caller, part)
+
+    async def _begin(self, caller: str, part: str) -> None:
+        if self._may_begin(caller):
+            self._take(caller, part)
+            return
+        waiting = _Waiting(caller, part, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        begun = False
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await waiting.turn
+            begun = True
+        except TimeoutError:
+            raise self._refusal(caller) from None
+        finally:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+            elif not begun:  # the turn came and the wait ended in the same moment
+                self._end(caller, part)
+
+    def _end(self, caller: str, part: str) -> None:
+        self._working[caller, part] -= 1
+        if not self._working[caller, part]:
+            del self._working[caller, part]
+        while (waiting := self._next()) is not None:
+            self._waiting.remove(waiting)
+            self._take(waiting.caller, waiting.part)
+            if not waiting.turn.done():
+                waiting.turn.set_result(None)
+        if not self._waiting:
+            self._last.clear()  # with nothing that waits, the order is of no use
+
+    def _take(self, caller: str, part: str) -> None:
+        self._working[caller, part] += 1
+        self._last[caller, part] = next(self._turns)
+
+    def _next(self) -> _Waiting | None:
+        """Return what may begin next, None where nothing may."""
+        able = (waiting for waiting in self._waiting if self._may_begin(waiting.caller))
+        return min(able, key=lambda each: (self._working[each[:2]], self._last.get(each[:2], 0)), default=None)
+
+    def _may_begin(self, caller: str) -> bool:
+        return self.working < self._at_once and self._of(caller) < self._per_caller
+
+    def _of(self, caller: str) -> int:
+        return sum(count for (name, _), count in self._working.items() if name == caller)
+
+    def _refusal(self, caller: str) -> TooManyRequestsError | OverloadedError:
+        if self._of(caller) >= self._per_caller:
+            return TooManyRequestsError(
+                f"{self._per_caller} {self._what} of this caller are under way",
+                where=caller,
+                remedy="Wait until they end, or ask for less at a time.",
+                seconds=self._wait_seconds,
+            )
+        return OverloadedError(
+            f"{self._at_once} {self._what} are under way",
+            remedy="The server is busy; try again.",
+            seconds=self._wait_seconds,
+        )
+
+
+class Backlog:
+    """Bound the uploads of all callers that are under way or wait, by their number and by the bytes that they declare.
+
+    Where too many are there, a caller is refused at once, with the time after which about half of them have gone by the pace of the
+    last ones. A caller that has less than an equal share is admitted all the same, so that one caller cannot keep out the
+    others; the number stays below twice the bound.
+    """
+
+    def __init__(self, most_files: int, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most_files = most_files
+        self._most_bytes = most_bytes
+        self._clock = clock
+        self._of: Counter[str] = Counter()
+        self._ended: deque[float] = deque(maxlen=_PACE_OF)
+        self.bytes = 0
+
+    @property
+    def files(self) -> int:
+        """How many uploads are under way or wait."""
+        return self._of.total()
+
+    @contextmanager
+    def holding(self, caller: str, size: int) -> Iterator[None]:
+        """Count an upload of ``size`` bytes while a ``with`` lasts.
+
+        Raises:
+            BacklogError: too many uploads or bytes are there already.
+        """
+        full = self.files >= self._most_files or self.bytes + size > self._most_bytes
+        if full and self._of[caller] >= self._share(caller):
+            raise BacklogError(
+                f"{self.files:,} uploads of {self.bytes:,} bytes are under way",
+                where=caller,
+                remedy="Send the file again after the seconds of Retry-After; nothing of it was stored.",
+                seconds=self._seconds(),
+            )
+        self._of[caller] += 1
+        self.bytes += size
+        try:
+            yield
+        finally:
+            self._of[caller] -= 1
+            if not self._of[caller]:
+                del self._of[caller]
+            self.bytes -= size
+            self._ended.append(self._clock())
+
+    def _share(self, caller: str) -> float:
+        """Return how many uploads ``caller`` may have where too many are there: an equal share of files, or one large file."""
+        callers = len(self._of.keys() | {caller})
+        return self._most_files / callers if self.bytes <= self._most_bytes else 1
+
+    def _seconds(self) -> float:
+        if len(self._ended) < _LEAST_FOR_PACE:
+            return _FIRST_RETRY_SECONDS
+        pace = (self._clock() - self._ended[0]) / len(self._ended)
+        return min(_LONGEST_RETRY_SECONDS, max(1.0, pace * self.files / 2))
+
 
 UPLOADS: Final = frozenset({"/api/v1/results", "/api/v1/arrivals"})
 """Paths of uploads: they check the size of their bodies, and their time begins with the import."""

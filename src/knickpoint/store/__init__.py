@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from knickpoint.store.access.audit_log import acting_from
+from knickpoint.store.access import acting_from
 from knickpoint.store.commits.commit_rows import RecordedCommits
 from knickpoint.store.events.outbox import Event, EventCount, Outbox
-from knickpoint.store.events.packed_ids import pack_ids, unpack_ids
-from knickpoint.store.events.payloads import EventKind
+from knickpoint.store.events.payloads import EventKind, pack_ids, unpack_ids
 from knickpoint.store.points.file_ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
 from knickpoint.store.points.integrity import DamagedRow, IntegrityReport
+from knickpoint.store.points.provenance import PointSamples
 from knickpoint.store.points.retention import Forgotten
-from knickpoint.store.points.run_records import Receipt, Run, RunHead, RunKind, RunPoint, RunWrite, ValueChanges
+from knickpoint.store.points.run_table import Receipt, Run, RunHead, RunKind, RunPoint, RunWrite, ValueChanges
 from knickpoint.store.points.runs import Runs
-from knickpoint.store.points.stored_samples import PointSamples
-from knickpoint.store.primaries import Primaries
-from knickpoint.store.replicas import Replicas
-from knickpoint.store.store import Store, create_store, make_store, open_store, restore
-from knickpoint.store.store_reference import (
+from knickpoint.store.replicas import Primaries, Replicas
+from knickpoint.store.store import (
+    Store,
     StoreReference,
     close_references,
+    create_store,
+    make_store,
     open_reference,
+    open_store,
     refer_to_file,
     refer_to_server,
+    restore,
 )
 
 __all__ = [

@@ -1,10 +1,4 @@
-"""Read stored JSON, and pack arrays of integers and floats into bytes, small where they are constant or count upwards.
-
-Each array is a head of 6 bytes (kind, type, length) and its values. The values of a constant array are one value, those
-of an array that counts upwards by one its first; others are in the narrowest type that holds them without loss.
-
-What is stored in a column without a checksum ends with one (:func:`checked`). Older versions wrote none, and pass over it.
-"""
+"""How values lie in the database: JSON, times, and arrays of numbers packed into bytes."""
 
 from __future__ import annotations
 
@@ -13,6 +7,7 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +16,13 @@ from numpy.typing import NDArray
 from knickpoint.model.errors import StoreError
 from knickpoint.native.points import narrowed
 
-__all__ = ["checked", "decompressed", "is_damaged", "narrow", "pack", "stored_json", "unpack"]
+# Read stored JSON, and pack arrays of integers and floats into bytes, small where they are constant or count upwards.
+#
+# Each array is a head of 6 bytes (kind, type, length) and its values. The values of a constant array are one value, those
+# of an array that counts upwards by one its first; others are in the narrowest type that holds them without loss.
+#
+# What is stored in a column without a checksum ends with one (:func:`checked`). Older versions wrote none, and pass over it.
+
 
 _HEAD: Final = struct.Struct("<BBI")
 _TYPES: Final = ("<i8", "<i4", "<u4", "<u2", "<u1", "<f8", "<f4")
@@ -156,3 +157,15 @@ def _damaged(where: str) -> StoreError:
         f"packed numbers are damaged {where}",
         remedy="knick doctor --deep names their table and row; restore the newest backup with knick restore.",
     )
+
+
+# Times as the database keeps them: seconds since 1970.
+
+
+_LATEST: Final = 253402300799.0
+"""The last second of the calendar. The end of it, as a number of seconds, rounds up to the year 10000."""
+
+
+def moment(seconds: float) -> datetime:
+    """Turn seconds since 1970 into an aware time in UTC; what is later than the calendar becomes its last second."""
+    return datetime.fromtimestamp(min(seconds, _LATEST), UTC)

@@ -19,12 +19,9 @@ from sqlalchemy import Connection, Table, func, select, text
 from knickpoint.model.errors import StoreError
 from knickpoint.store import schema
 from knickpoint.store.database import Database
-from knickpoint.store.database_address import make_private_file
-from knickpoint.store.database_engine import address_for_reading
+from knickpoint.store.database_engine import address_for_reading, make_private_file
 from knickpoint.store.tables import metadata
-from knickpoint.store.tables.support import data_change, schema_support
-
-__all__ = ["backup", "restore"]
+from knickpoint.store.tables.base import data_change, schema_support
 
 _ROWS_AT_ONCE: Final = 500
 

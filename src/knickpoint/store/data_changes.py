@@ -14,8 +14,6 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-__all__ = ["HOUSEKEEPING", "forget_ended_connections", "read_data_id"]
-
 HOUSEKEEPING: Final = frozenset(
     {
         "audit_entry",

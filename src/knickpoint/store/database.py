@@ -40,14 +40,10 @@ from sqlalchemy.types import UserDefinedType
 from knickpoint.budget import check_time, remaining_seconds
 from knickpoint.model.errors import BusyError, InputError, StoreError
 from knickpoint.store.data_changes import forget_ended_connections, read_data_id
-from knickpoint.store.database_address import location_url, shown
-from knickpoint.store.database_engine import BUSY_TIMEOUT, engine_of
-from knickpoint.store.database_errors import explained
+from knickpoint.store.database_engine import BUSY_TIMEOUT, engine_of, explained, location_url, shown
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
-
-__all__ = ["Database"]
 
 _WRITE_LOCK: Final = 0x6B6E69636B
 """Key of the advisory lock that makes writers of a PostgreSQL store take turns, as they do in SQLite."""

@@ -1,19 +1,26 @@
-"""Make the engine that speaks to the database of a store."""
+"""The way to a database: its address, the engine that speaks to it, and its errors with a remedy."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from sqlalchemy import Engine, NullPool, QueuePool, create_engine, event
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
 
-from knickpoint.model.errors import StoreError
+from knickpoint.budget import deadline_error, remaining_seconds
+from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
+from knickpoint.model.plain_text import without_secrets
 
-__all__ = ["BUSY_SECONDS", "BUSY_TIMEOUT", "address_for_reading", "engine_of"]
+# Make the engine that speaks to the database of a store.
+
 
 BUSY_SECONDS: Final = 60
 """How long a writer waits for another one."""
@@ -133,3 +140,205 @@ def _postgres_engine(url: URL, where: str) -> Engine:
 
     event.listen(engine, "connect", set_limits)
     return engine
+
+
+# Turn what a database says into an error of Knickpoint, with a remedy.
+
+
+_ROOM: Final = 1_000_000
+"""Bytes that a disk has left at least, unless it is full."""
+
+_STOPPED: Final = ("interrupted", "statement timeout")
+"""What the databases say of a statement whose time was up."""
+
+_REMEDIES: Final = (
+    ("disk is full", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    ("no space left", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    ("disk full", "The disk is full", "Make room on the disk that holds the store, then try again."),
+    (
+        "during recovery",
+        "The database server is a standby, which cannot be written",
+        "Name all servers in [store], as in postgresql://db-1,db-2/knickpoint, so that the primary is used.",
+    ),
+    (
+        "session is read-only",
+        "None of the database servers is a primary",
+        "Start the primary, or promote the standby.",
+    ),
+    ("readonly", "The store cannot be written", "Check the owner and the mode of the file and of its directory."),
+    ("read-only", "The store cannot be written", "Check the owner and the mode of the file and of its directory."),
+    ("unable to open", "The store cannot be opened", "Check that the path exists and that you may read and write it."),
+    ("not a database", "The file is not a store", "Name another file, or make a store with knick init."),
+    ("malformed", "The store is damaged", "Restore the newest backup with knick restore."),
+    ("disk i/o error", "The disk reports an error", "Check the disk; then restore a backup with knick restore."),
+    ("connection refused", "The database server does not answer", "Start the server, or correct the address."),
+    ("timeout expired", "The database server does not answer", "Start the server, or correct the address."),
+    ("password", "The database server refuses the sign-in", "Correct the user and the password in the address."),
+    ('database "', "The database cannot be reached", "Make it with createdb, and the store with knick init."),
+    ('relation "', "The store lacks a table", "Make the store with knick init."),
+)
+
+
+def explained(reason: str, where: str) -> KnickpointError:
+    """Return the error for the message ``reason`` of the database at ``where``."""
+    lowered = reason.lower()
+    if "index row" in lowered:  # PostgreSQL takes 2,700 bytes
+        return InputError("a name is too long to be stored", remedy="Give it a name of at most 1,000 bytes.")
+    if remaining_seconds() is not None and any(sign in lowered for sign in _STOPPED):
+        return deadline_error()
+    if "locked" in lowered or "lock timeout" in lowered or "deadlock" in lowered:
+        return BusyError(
+            f"another writer has kept the store for {BUSY_SECONDS} seconds",
+            where=where,
+            remedy="Wait for the other import or worker to end, then try again.",
+        )
+    if "disk i/o error" in lowered and _is_full(where):
+        lowered = "disk full"  # SQLite needs room beside the store to read it, and says of a disk without any what it says of a broken one
+    for sign, what, remedy in _REMEDIES:
+        if sign in lowered:
+            return StoreError(f"{what} ({reason.strip()})", where=where, remedy=remedy)
+    return StoreError(f"the database says: {reason.strip()}", where=where)
+
+
+def _is_full(where: str) -> bool:
+    """Return whether the disk of the file ``where`` has no room left."""
+    try:
+        return shutil.disk_usage(Path(where).parent).free < _ROOM
+    except OSError:
+        return False
+
+
+# Read the address of a store: the path of a file, or one or more PostgreSQL servers.
+
+
+_SEVERAL_HOSTS: Final = re.compile(
+    r"(?P<before>postgresql[^:/]*://(?:[^/?]*@)?)(?P<hosts>[^@/?]*,[^@/?]*)(?P<after>(?:[/?].*)?)", re.DOTALL
+)
+_NO_SERVER: Final = frozenset("/?#@, ")
+"""Characters of an address that no name of a single server has."""
+
+_SERVER_OPTIONS: Final = frozenset({"host", "port", "hostaddr", "target_session_attrs"})
+"""The options of an address that say which server is used."""
+
+_REPLICA_LIMITS: Final = {
+    "connect_timeout": "2",
+    "keepalives_idle": "1",
+    "keepalives_interval": "1",
+    "keepalives_count": "2",
+    "tcp_user_timeout": "3000",
+}
+"""When a replica is given up: sooner than the primary, which answers in its place."""
+
+_HOST: Final = re.compile(r"(\[(?P<literal>[^\]]+)\]|(?P<name>[^:\[\]]+))(:(?P<port>\d+))?")
+
+
+def make_private_file(path: Path) -> None:
+    """Make an empty file that only its owner may read, for SQLite to write into; where that fails, SQLite says why."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def location_url(location: str | Path) -> URL:
+    """Return the address of a store, which may be the path of a file.
+
+    Several servers stand as libpq has them, ``postgresql://one:5432,two:5432/name``. Of these, the primary is used unless
+    the address says otherwise in ``target_session_attrs``.
+
+    Raises:
+        StoreError: it cannot be read, or names another kind of database.
+    """
+    plain = str(location)
+    if "://" not in plain:
+        return URL.create("sqlite", database=plain)
+    try:
+        url = _address(plain)
+    except (ArgumentError, ValueError):
+        raise StoreError(
+            "the address of the store cannot be read",
+            where=without_secrets(plain),
+            remedy="Write it as postgresql://user:password@host:port/name, special characters percent-encoded.",
+        ) from None  # the error shows the whole address
+    if url.get_backend_name() == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "sqlite":
+        return url
+    raise StoreError(
+        f"{url.get_backend_name()!r} is not a database that can hold a store",
+        remedy="Give the path of a file, or an address that begins with postgresql://.",
+    )
+
+
+def shown(url: URL) -> str:
+    """Return the address of a store for messages: with the user, without password and options, which may hold another."""
+    kept = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
+    names = _several(url)
+    if not names:
+        return kept.render_as_string()
+    user, at, rest = kept.render_as_string().partition("://")[2].rpartition("@")
+    return f"{url.get_backend_name()}://{user}{at}{','.join(names)}{rest}"
+
+
+def servers_of(location: str | Path) -> list[str]:
+    """Return the servers that an address names, each as ``host`` or ``host:port``; none for a file or a single server.
+
+    Raises:
+        StoreError: the address cannot be read.
+    """
+    url = location_url(location)
+    return _several(url) if url.get_backend_name() == "postgresql" else []
+
+
+def _several(url: URL) -> list[str]:
+    """Return the names of several servers with their ports, none where there is one."""
+    hosts = url.query.get("host", "")
+    names = hosts.split(",") if isinstance(hosts, str) else list(hosts)
+    if url.host or len(names) < 2:
+        return []
+    ports = str(url.query.get("port", "")).split(",")
+    if len(ports) == len(names):
+        return [_joined(name, port) for name, port in zip(names, ports, strict=True)]
+    return names
+
+
+def replica_location(location: str | Path, server: str) -> str:
+    """Return the address of the same store on another server, ``host`` or ``host:port``.
+
+    User, password, database and options are those of ``location``; without a port, PostgreSQL's own is used.
+
+    Raises:
+        StoreError: ``location`` is not on PostgreSQL, or the server cannot be read.
+    """
+    url = location_url(location)
+    found = _HOST.fullmatch(server.strip())
+    if url.get_backend_name() != "postgresql" or found is None or not _NO_SERVER.isdisjoint(server):
+        raise StoreError(
+            f"{server!r} cannot be a replica of the store",
+            where=without_secrets(str(location)),
+            remedy="A store on PostgreSQL has replicas: write each as host or host:port.",
+        )
+    host, port = found["literal"] or found["name"], int(found["port"] or 5432)
+    options = {name: value for name, value in url.query.items() if name not in _SERVER_OPTIONS}
+    named = url.set(drivername="postgresql", host=host, port=port, query={**_REPLICA_LIMITS, **options})
+    return named.render_as_string(hide_password=False)
+
+
+def _address(plain: str) -> URL:
+    """Return the address ``plain``, with several servers in the form of SQLAlchemy."""
+    several = _SEVERAL_HOSTS.fullmatch(plain)
+    if several is None:
+        return make_url(plain)
+    hosts = [_HOST.fullmatch(part.strip()) for part in several["hosts"].split(",")]
+    found = [host for host in hosts if host is not None]
+    if len(found) < len(hosts):
+        raise ValueError("one of several servers cannot be read")
+    names = ",".join(host["literal"] or host["name"] for host in found)
+    servers = {"host": names, "port": ",".join(host["port"] or "5432" for host in found)}
+    url = make_url(several["before"] + several["after"])
+    if url.host:  # a password with a plain @
+        raise ValueError("the servers and the password cannot be separated")
+    return url.set(query={"target_session_attrs": "read-write", **url.query, **servers})
+
+
+def _joined(name: str, port: str) -> str:
+    host = f"[{name}]" if ":" in name else name
+    return f"{host}:{port}" if port else host

@@ -22,30 +22,13 @@ from knickpoint.model.commit import NO_TIME, Commit, Line, Repository
 from knickpoint.model.errors import HistoryError, StoreError
 from knickpoint.model.frame import Trace
 from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import guarded
 from knickpoint.model.query import Query
-from knickpoint.model.spreadsheet import guarded
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store.points.integrity import LOST_UNIT
 
 if TYPE_CHECKING:
     from knickpoint.store.store import Store
-
-__all__ = [
-    "AUTHORED",
-    "COLUMNS",
-    "POINTS",
-    "Batch",
-    "ExportRow",
-    "Layout",
-    "batches",
-    "calculated",
-    "param_layout",
-    "rows",
-    "table_rows",
-    "write_csv",
-    "write_json",
-    "write_parquet",
-]
 
 _MEMORY: Final = 64 * 2**20
 _LOST: Final = Commit("", "", "", NO_TIME, "")

@@ -14,28 +14,12 @@ from sqlalchemy import Connection, inspect, select, text
 
 from knickpoint.model.errors import StoreError
 from knickpoint.store.database import Database
-from knickpoint.store.database_address import make_private_file
+from knickpoint.store.database_engine import make_private_file
 from knickpoint.store.tables import metadata
-from knickpoint.store.tables.support import schema_support
+from knickpoint.store.tables.base import schema_support
 
 if TYPE_CHECKING:
     from alembic.script import Script
-
-__all__ = [
-    "FIRST",
-    "HEAD",
-    "create",
-    "create_missing",
-    "current_revision",
-    "differences",
-    "ensure",
-    "migrate",
-    "refuse_newer",
-    "refuse_unknown",
-    "refuse_writing_to_newer",
-    "triggers",
-    "unknown_schema",
-]
 
 _STATED: Final = "SELECT version_num FROM alembic_version"
 

@@ -16,8 +16,6 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import parse_query
 
-__all__ = ["match_accepted"]
-
 
 def match_accepted(
     trailers: Iterable[tuple[Commit, str]], keys: Iterable[str]

@@ -23,11 +23,9 @@ from knickpoint.model.alert import SINCE_BEST, SINCE_START, Alert, is_day
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.query import parse_query
 from knickpoint.model.summary import read_summary
-from knickpoint.watch.detection.cluster_windows import narrowest
-from knickpoint.watch.detection.drift_references import find_reference
+from knickpoint.watch.detection.alert_settings import find_reference
+from knickpoint.watch.detection.clusters import narrowest
 from knickpoint.watch.lines import Lines
-
-__all__ = ["check_alert", "check_references", "missing_reference", "reason_against", "reason_of", "unknown_reference"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
 _BOUNDS: Final = (

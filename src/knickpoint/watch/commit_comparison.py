@@ -18,15 +18,12 @@ from knickpoint.detect.samples import needs_text
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults
-from knickpoint.model.judgement import Judgement
+from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults, Judgement
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.store import Store
-from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
 from knickpoint.watch.detection.commit_values import read_summaries
-
-__all__ = ["MOST_VALUES", "LinePosition", "compare_commits"]
+from knickpoint.watch.results_check.sides import deciding_keys, noise_kind
 
 MOST_VALUES: Final = 5
 """New values of a trace that count at most: a check takes no more samples of a side either."""

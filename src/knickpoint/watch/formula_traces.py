@@ -17,8 +17,6 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.query import parse_query
 from knickpoint.store import Store
 
-__all__ = ["calculate_traces"]
-
 _MOST_VALUES: Final = 20_000_000
 """Values (traces times commits) that one formula may read where no budget says so; 160 MB."""
 

@@ -12,9 +12,7 @@ import numpy as np
 from knickpoint.model.change_point import LineInterval, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.store import Store
-from knickpoint.store.commits.releases import Release
-
-__all__ = ["Lines"]
+from knickpoint.store.commits.commit_rows import Release
 
 
 class Lines:

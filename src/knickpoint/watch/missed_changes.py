@@ -16,20 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.local_levels import NEAR
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import AlertDirection
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.change_point import ChangePoint, SuspectRange, direction_of
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.missed import ListedMissedChange, MissedChange
 from knickpoint.model.plain_text import plain_line
-from knickpoint.model.unit import Better
+from knickpoint.model.quality import ListedMissedChange, MissedChange
+from knickpoint.model.unit_names import Better
 from knickpoint.store import Store
-from knickpoint.watch.identity.point_matching import Ruler, match_points
+from knickpoint.watch.identity import Ruler, match_points
 from knickpoint.watch.lines import Lines
-
-__all__ = ["list_missed", "mark_missed", "unmark_missed"]
 
 _RANGE: Final = ".."
 _MOST_NOTE: Final = 2000

@@ -9,8 +9,6 @@ from knickpoint.model.commit import NO_TIME, Commit, Repository
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
 
-__all__ = ["RangeReader"]
-
 
 class RangeReader:
     """Read the suspect ranges of one repository; each line and each commit is read once.

@@ -15,11 +15,9 @@ from knickpoint.model.cluster import Cluster
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Frame
-from knickpoint.model.param_breakdown import ParamBreakdown, break_down
+from knickpoint.model.params import ParamBreakdown, break_down
 from knickpoint.progress import Stage, report_progress
 from knickpoint.store import Store
-
-__all__ = ["MOST_VALUES", "ClusteredTraces", "Clustering", "ClusteringRules", "cluster_traces"]
 
 MOST_VALUES: Final = 5_000_000
 """Values, traces x commits, that are clustered at once: a second or two on two cores, and 20 MB."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from knickpoint.work.dask import Dask, Encryption
-from knickpoint.work.processes import Processes
-from knickpoint.work.runner import Place, Runner, Serial
+from knickpoint.work.runner import Place, Processes, Runner, Serial
 from knickpoint.work.separate_process import ProcessEndedError, SeparateProcesses
 
 __all__ = ["Dask", "Encryption", "Place", "ProcessEndedError", "Processes", "Runner", "SeparateProcesses", "Serial"]

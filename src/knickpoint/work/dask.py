@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from knickpoint.model.errors import ServiceError
-from knickpoint.work.bounded_calls import results_in_order
-from knickpoint.work.runner import Place
-
-__all__ = ["CONNECT_SECONDS", "Dask", "Encryption"]
+from knickpoint.work.runner import Place, results_in_order
 
 CONNECT_SECONDS: Final = 10.0
 """How long to wait for a scheduler that does not answer."""

@@ -17,8 +17,6 @@ from typing import Any, Final, ParamSpec, TypeVar
 from knickpoint.budget import check_time
 from knickpoint.model.errors import ServiceError
 
-__all__ = ["ProcessEndedError", "SeparateProcesses"]
-
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 

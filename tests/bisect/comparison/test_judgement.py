@@ -12,7 +12,7 @@ from knickpoint.bisect.comparison import ComparisonRules, MeasuredValue, RoundsJ
 from knickpoint.model.errors import InputError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 
 KEY = ",benchmark=render,"
 

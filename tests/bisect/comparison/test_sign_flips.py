@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from knickpoint.bisect.comparison.sign_flips import SignFlipTest, fewest_rounds
+from knickpoint.bisect.comparison.paired_values import SignFlipTest, fewest_rounds
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import pytest
 from tests.repositories import GitRepository
 
 from knickpoint.bisect.coordinator import priors_of, read_range
-from knickpoint.bisect.coordinator.priors import FLOOR, capped
+from knickpoint.bisect.coordinator.revision_range import FLOOR, capped
 from knickpoint.history import Git
 from knickpoint.model.errors import InputError
 

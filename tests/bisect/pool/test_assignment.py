@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.bisect.pool.probes import job
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.pool.assignment import assign
+from knickpoint.bisect.pool.job_table import assign
 from knickpoint.bisect.settings import DeviceUse
 
 

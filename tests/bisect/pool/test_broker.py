@@ -9,7 +9,7 @@ from tests.bisect.pool.probes import job
 
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.pool.broker import Broker, Order, PoolRules
-from knickpoint.bisect.pool.members import DeviceState, JobRequest, Offer
+from knickpoint.bisect.pool.documents import DeviceState, JobRequest, Offer
 from knickpoint.bisect.pool.probe_run import lost
 from knickpoint.bisect.settings import DeviceSettings, DeviceUse
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.bisect.pool.documents import job_from_text, text_of_job
-from knickpoint.bisect.pool.typed_documents import read_document
+from knickpoint.bisect.pool.documents import job_from_text, read_document, text_of_job
 from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings, Rename, SourceSettings
 from knickpoint.model.bisection import Target

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from knickpoint.bisect.search import conclude, plan, posterior
-from knickpoint.bisect.search.knowledge import Scale, knowledge_of
+from knickpoint.bisect.search.linear_model import Scale, knowledge_of
 from knickpoint.bisect.search.mixture import Change, fit_mixture
 from knickpoint.bisect.search.problem import (
     Budget,

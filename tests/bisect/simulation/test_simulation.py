@@ -12,7 +12,7 @@ import pytest
 
 from knickpoint.bisect.settings import ScheduleMode
 from knickpoint.bisect.simulation import Scenario, forecast, smallest_pool
-from knickpoint.bisect.simulation.arrivals import batches
+from knickpoint.bisect.simulation.scenario import batches
 from knickpoint.bisect.simulation.virtual_pool import play
 from knickpoint.model.errors import InputError
 

@@ -17,9 +17,9 @@ from tests.cli.conftest import knick as knick  # noqa: PLC0414 - the fixture
 from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, QuickPool, recipe
 
 from knickpoint.cli.commands.bisect import change
-from knickpoint.cli.commands.bisect.holder import holder_name, is_gone
+from knickpoint.cli.commands.bisect.change import holder_name, is_gone
 from knickpoint.history import Git
-from knickpoint.instance import CONFIG_FILE, probe_pool
+from knickpoint.instance import CONFIG_FILE, probes
 from knickpoint.instance.bisections import request_bisection
 from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
 from knickpoint.store.bisections import BisectionAnswer, StoredPosterior
@@ -116,7 +116,7 @@ def test_what_a_killed_command_of_this_machine_left_goes_on_at_once(
     claim(slowed, f"knick bisect on {platform.node()}, process {gone.pid}")
     location = Path(held.instance.repositories["project"].location)
     pool = QuickPool([each.hash for each in Git.at(location).first_parents("main")])
-    monkeypatch.setattr(probe_pool, "open_probe_pool", lambda *_, **_options: pool)
+    monkeypatch.setattr(probes, "open_probe_pool", lambda *_, **_options: pool)
     ran = knick("bisect", "R1", "--resume", "--instance", held.instance.directory)
     assert (ran.code, waits.steps) == (0, [])
     assert ran.output.startswith("Culprit: ")

@@ -22,8 +22,8 @@ from knickpoint.instance import Instance
 from knickpoint.instance.bisections import request_bisection, run_bisection, stop_bisection
 from knickpoint.instance.notifications import Notifications
 from knickpoint.instance.trackers import create_ticket
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
+from knickpoint.model.notification import AnnouncementKind
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.watch.triage.decisions import Targets
 

@@ -12,10 +12,9 @@ from knickpoint.bisect.coordinator import Bisection
 from knickpoint.history import Git
 from knickpoint.instance import Instance
 from knickpoint.instance.bisections import fitting_recipes, plan_bisection, request_bisection, stop_bisection
-from knickpoint.instance.bisections.known_changes import known_change
-from knickpoint.instance.bisections.requests import bisectable_members
+from knickpoint.instance.bisections.requests import bisectable_members, known_change
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.errors import InputError

@@ -18,15 +18,15 @@ from knickpoint.instance import Instance, rank_new_suspects
 from knickpoint.instance.bisections import request_bisection, run_bisection, stop_bisection
 from knickpoint.instance.bisections.rule import ask_by_rule
 from knickpoint.instance.worker import Worker
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change_point import SuspectRange
+from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.query import parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.server import create_app
 from knickpoint.store import RunWrite
 from knickpoint.store.bisections import StoredBisection
-from knickpoint.watch.changes.bisection_text import bisection_text
+from knickpoint.watch.bisections import bisection_text
 from knickpoint.watch.explanation import explain_trace
 from knickpoint.watch.formula_traces import calculate_traces
 

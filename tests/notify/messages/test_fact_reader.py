@@ -14,13 +14,12 @@ from tests.hostile_names import HOSTILE
 from tests.watch.conftest import QUICK, World, levels, make_world
 
 from knickpoint.model.alert import AlertDirection, AlertKind
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import Status
-from knickpoint.model.notification import Delivery, NotificationKind, Recipient
+from knickpoint.model.notification import Announcement, AnnouncementKind, Delivery, NotificationKind, Recipient
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
 from knickpoint.notify.messages import NotificationFacts, load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings, held_text
-from knickpoint.notify.messages.headlines import first_sentence
+from knickpoint.notify.messages.facts import first_sentence
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.notify.trackers.tracker_channel import changes_of
 from knickpoint.watch.alert_run.run import run_alerts

@@ -11,9 +11,8 @@ from typing import Any, cast
 import pytest
 
 from knickpoint.instance.config import read_config
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.notification import Delivery, Message, NotificationKind, Recipient
+from knickpoint.model.notification import AnnouncementKind, Delivery, Message, NotificationKind, Recipient
 from knickpoint.notify.messages import NotificationFacts, Templates, load_templates, message_for
 from knickpoint.notify.messages.examples import example_change, example_notifications
 from knickpoint.notify.settings import ChannelKind, ChannelSettings

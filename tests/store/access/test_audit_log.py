@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Executable, delete, text, update
 
-from knickpoint.model.audit import AuditEntry, AuditKind
+from knickpoint.model.access import AuditEntry, AuditKind
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.store import Store, acting_from
 from knickpoint.store.tables.access import audit_entry

@@ -3,7 +3,7 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from knickpoint.store import Store
-from knickpoint.store.access.configuration_digests import SectionChanges
+from knickpoint.store.access import SectionChanges
 from knickpoint.store.tables.access import configuration_digest
 
 SECTIONS = {"name": '"lab"', "server": '{"port": 1}', "alerts.a": "{}"}

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from knickpoint.store.events.packed_ids import pack_ids
 from knickpoint.store.events.payloads import (
     BoundaryMoved,
     EventKind,
@@ -15,6 +14,7 @@ from knickpoint.store.events.payloads import (
     FindingsDecided,
     Payload,
     TracesChanged,
+    pack_ids,
 )
 
 NEIGHBOURS = pack_ids(np.arange(3, 6, dtype=np.int64))

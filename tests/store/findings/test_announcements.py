@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
-from knickpoint.model.judgement import NewestVerdict
+from knickpoint.model.judged_benchmark import NewestVerdict
+from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.store import RunWrite, Store

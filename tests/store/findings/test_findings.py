@@ -25,8 +25,9 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.statement import ChangeDirection
 from knickpoint.model.step import StableRegion
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store import RunWrite, Store
+from knickpoint.store.array_codec import moment
 from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.groups import Membership
@@ -34,7 +35,6 @@ from knickpoint.store.findings.rows import step_values
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.store.tables.findings import judged
-from knickpoint.store.timestamps import moment
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo
 from knickpoint.watch.triage.tickets import put_tickets

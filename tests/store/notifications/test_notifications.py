@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import Condition, Direction, SuspectRange
 from knickpoint.model.errors import StoreError
 from knickpoint.model.notification import (
+    Announcement,
+    AnnouncementKind,
     Delivery,
     DeliveryState,
     NotificationKind,

@@ -9,7 +9,7 @@ from sqlalchemy import update
 from tests.store.conftest import Bench
 
 from knickpoint.store.points import point_writer as writer_module
-from knickpoint.store.tables.tiles import hot
+from knickpoint.store.tables.points import hot
 
 pytestmark = pytest.mark.alike
 

@@ -23,9 +23,9 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome
 from knickpoint.store import IntegrityReport, Store, create_store, open_store
-from knickpoint.store.points import checksums as checksums_module
 from knickpoint.store.points import point_writer as writer_module
-from knickpoint.store.points.checksums import DamagedRowError, RowChecks, RowName, row_checksum
+from knickpoint.store.points import tile_codec as checksums_module
+from knickpoint.store.points.tile_codec import DamagedRowError, RowChecks, RowName, row_checksum
 
 pytestmark = pytest.mark.alike
 

@@ -17,7 +17,7 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import Outcome, Result, ResultTable, RunReport
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store import EventKind, Receipt, RunKind, RunWrite, Store, create_store, open_store, unpack_ids
 from knickpoint.store.points import point_writer as writer_module
 

@@ -12,7 +12,7 @@ from tests.store.conftest import Bench
 
 from knickpoint.store.points import point_writer as writer_module
 from knickpoint.store.points import sealer as sealer_module
-from knickpoint.store.points import segment_groups as groups_module
+from knickpoint.store.points import tile_merge as groups_module
 
 pytestmark = pytest.mark.alike
 

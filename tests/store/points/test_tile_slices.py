@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from tests.examples import examples
 from tests.store.conftest import Bench
 
-from knickpoint.store.points.checksums import RowChecks
 from knickpoint.store.points.frame_matrix import FrameMatrix
-from knickpoint.store.points.tile_slices import TileSlices
+from knickpoint.store.points.frames import TileSlices
+from knickpoint.store.points.tile_codec import RowChecks
 
 pytestmark = pytest.mark.alike
 

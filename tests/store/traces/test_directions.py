@@ -11,7 +11,7 @@ from knickpoint.model.direction import DirectionRule
 from knickpoint.model.frame import Trace
 from knickpoint.model.query import Query, parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store import Store, open_store
 from knickpoint.store.array_codec import pack, unpack
 

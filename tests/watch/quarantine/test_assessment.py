@@ -13,7 +13,7 @@ from tests.examples import examples
 
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.watch.quarantine.assessment import CanaryTrace, KeptWalks, MachineRun, Verdicts, assess_machine
-from knickpoint.watch.quarantine.rules import QuarantineRule
+from knickpoint.watch.quarantine.canaries import QuarantineRule
 
 CANARIES = {1: CanaryTrace("loop", 1, ",name=loop,", "ms"), 2: CanaryTrace("copy", 2, ",name=copy,", "ms")}
 RULE = QuarantineRule()

@@ -22,7 +22,7 @@ from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite, Store, create_store, open_store
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.quarantine.rules import Canary, QuarantineRule
+from knickpoint.watch.quarantine.canaries import Canary, QuarantineRule
 from knickpoint.watch.quarantine.update import QuarantineUpdate, lift_quarantine, update_quarantines
 
 RULE = QuarantineRule((Canary("loop", "name=loop"),))

@@ -13,8 +13,6 @@ from typing import IO, Final
 from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.model.plain_text import plain_line
 
-__all__ = ["LARGEST_BYTES", "MOST_MEMBERS", "Member", "MemberKind", "check_name", "refused", "write_members"]
-
 LARGEST_BYTES: Final = 8 << 30
 """How large all files of an archive may be together when they are unpacked."""
 

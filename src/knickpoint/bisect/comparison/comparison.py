@@ -21,9 +21,7 @@ from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import KnickpointError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import Better
-
-__all__ = ["Comparison", "ComparisonEnd", "ComparisonRequest", "SideFailedError", "SideSkippedError"]
+from knickpoint.model.unit_names import Better
 
 _MOST_FAILURES: Final = 3
 """Runs of one side that may fail after the warm-up; each costs a round."""

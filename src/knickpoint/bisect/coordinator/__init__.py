@@ -4,15 +4,14 @@ from knickpoint.bisect.coordinator.bisection import (
     Bisection,
     BisectionAnswer,
     BisectionProgress,
+    Journal,
     JournalEntry,
     LevelEstimate,
 )
 from knickpoint.bisect.coordinator.coordinate import coordinate
 from knickpoint.bisect.coordinator.file_journal import FileJournal
-from knickpoint.bisect.coordinator.journal import Journal
 from knickpoint.bisect.coordinator.narration import outcome_text
-from knickpoint.bisect.coordinator.priors import priors_of
-from knickpoint.bisect.coordinator.revision_range import RevisionRange, range_inside, read_range
+from knickpoint.bisect.coordinator.revision_range import RevisionRange, priors_of, range_inside, read_range
 from knickpoint.bisect.coordinator.two_repositories import OtherRange, TwoRepositoriesAnswer, coordinate_two
 
 __all__ = [

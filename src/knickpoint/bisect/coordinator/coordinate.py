@@ -13,10 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, BisectionProgress, JournalEntry
-from knickpoint.bisect.coordinator.evidence import read_evidence
-from knickpoint.bisect.coordinator.journal import Journal
-from knickpoint.bisect.coordinator.levels import estimate_levels
+from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, BisectionProgress, Journal, JournalEntry
+from knickpoint.bisect.coordinator.evidence import estimate_levels, read_evidence
 from knickpoint.bisect.coordinator.narration import (
     begin_line,
     end_line,
@@ -24,8 +22,7 @@ from knickpoint.bisect.coordinator.narration import (
     planned_line,
     result_line,
 )
-from knickpoint.bisect.device_pool import DevicePool
-from knickpoint.bisect.job import ProbeJob
+from knickpoint.bisect.job import DevicePool, ProbeJob
 from knickpoint.bisect.search.conclusion import conclude_of, excluded_text
 from knickpoint.bisect.search.planning import moot_of, plan_of
 from knickpoint.bisect.search.problem import (
@@ -38,8 +35,6 @@ from knickpoint.bisect.search.problem import (
 from knickpoint.bisect.search.standing import Standing
 from knickpoint.model.bisection import BisectionState, ProbeResult
 from knickpoint.model.plain_text import counted
-
-__all__ = ["coordinate"]
 
 _WAIT_SECONDS: Final = 0.5
 """How long one wait for results takes at most, so that a stop is noticed."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import math
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from knickpoint.bisect.coordinator.bisection import Bisection, JournalEntry
+from knickpoint.bisect.coordinator.bisection import Bisection, JournalEntry, LevelEstimate
 from knickpoint.bisect.search.problem import Observation
+from knickpoint.detect.outliers import student_quantile
 from knickpoint.model.bisection import ProbeOutcome
 from knickpoint.model.params import decode_key, key_text
-
-__all__ = ["Evidence", "read_evidence"]
 
 _MOST_LOST: Final = 3
 """After so many lost probes without a result, a place counts as one that cannot be measured."""
@@ -96,3 +97,34 @@ def _without_trace(trace: str, found: Sequence[str]) -> str:
 def _named(keys: Sequence[str]) -> str:
     more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
     return " or ".join(map(key_text, keys[:_NAMED])) + more
+
+
+# Estimate the levels before and after a culprit from the probes on both sides.
+
+
+def estimate_levels(
+    evidence: Evidence, entries: Sequence[JournalEntry], places: Sequence[int]
+) -> tuple[LevelEstimate | None, LevelEstimate | None]:
+    """Return the levels before the first of ``places`` and from the last of them on; None where no probe has a value."""
+    values = [(o.place, o.value) for o in evidence.observations if o.passed is None]
+    unit = next(
+        (
+            entry.result.measured[evidence.trace].unit
+            for entry in entries
+            if entry.result is not None and evidence.trace in entry.result.measured
+        ),
+        "",
+    )
+    before = [value for place, value in values if place < min(places)]
+    after = [value for place, value in values if place >= max(places)]
+    return _level(before, unit), _level(after, unit)
+
+
+def _level(values: Sequence[float], unit: str) -> LevelEstimate | None:
+    if not values:
+        return None
+    mean = statistics.fmean(values)
+    if len(values) == 1:
+        return LevelEstimate(mean, None, 1, unit)
+    half = student_quantile(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return LevelEstimate(mean, (mean - half, mean + half), len(values), unit)

@@ -16,8 +16,6 @@ from knickpoint.bisect.search.problem import PlannedProbe
 from knickpoint.model.bisection import ProbePurpose, ProbeResult, Target
 from knickpoint.model.errors import InputError, StoreError
 
-__all__ = ["FileJournal"]
-
 _VERSION: Final = 1
 
 

@@ -13,8 +13,6 @@ from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbePurpos
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import certainty_text, figure_text
 
-__all__ = ["begin_line", "end_line", "moot_line", "outcome_text", "planned_line", "result_line", "standing_text"]
-
 _SHORT: Final = 10
 """Digits of a hash."""
 

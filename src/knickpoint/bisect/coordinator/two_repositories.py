@@ -12,16 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, BisectionProgress, JournalEntry
+from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, BisectionProgress, Journal, JournalEntry
 from knickpoint.bisect.coordinator.coordinate import coordinate
 from knickpoint.bisect.coordinator.evidence import read_evidence
-from knickpoint.bisect.coordinator.journal import Journal
-from knickpoint.bisect.device_pool import DevicePool
+from knickpoint.bisect.job import DevicePool
 from knickpoint.bisect.search.attribution import Attribution, CellValue, attribute, attribution_of, next_cell
 from knickpoint.bisect.search.problem import Level, PlannedProbe
 from knickpoint.model.bisection import ProbePurpose, Target
-
-__all__ = ["OtherRange", "TwoRepositoriesAnswer", "coordinate_two"]
 
 _WAIT_SECONDS: Final = 0.5
 _MOST_PER_CELL: Final = 12

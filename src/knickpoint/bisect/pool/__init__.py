@@ -7,8 +7,8 @@ from knickpoint.model.lazy_names import lazy_names
 if TYPE_CHECKING:
     from knickpoint.bisect.pool.access import PoolAccess, pool_access
     from knickpoint.bisect.pool.broker import PoolRules
+    from knickpoint.bisect.pool.documents import DeviceState, DeviceStatus
     from knickpoint.bisect.pool.local import LocalPool, machine_name
-    from knickpoint.bisect.pool.members import DeviceState, DeviceStatus
     from knickpoint.bisect.pool.opening import measures_here, open_pool
     from knickpoint.bisect.pool.service import serve_agent, serve_pool
 
@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "DeviceState": "knickpoint.bisect.pool.members",
-    "DeviceStatus": "knickpoint.bisect.pool.members",
+    "DeviceState": "knickpoint.bisect.pool.documents",
+    "DeviceStatus": "knickpoint.bisect.pool.documents",
     "LocalPool": "knickpoint.bisect.pool.local",
     "PoolAccess": "knickpoint.bisect.pool.access",
     "PoolRules": "knickpoint.bisect.pool.broker",

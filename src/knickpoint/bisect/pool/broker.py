@@ -12,14 +12,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.pool.job_table import JobTable, Run
-from knickpoint.bisect.pool.late_results import LateResult, LateResults
-from knickpoint.bisect.pool.members import DeviceState, DeviceStatus, JobRequest, Offer
+from knickpoint.bisect.pool.documents import DeviceState, DeviceStatus, JobRequest, Offer
+from knickpoint.bisect.pool.job_table import JobTable, LateResult, LateResults, Run
 from knickpoint.bisect.pool.probe_run import lost
 from knickpoint.bisect.settings import DeviceSettings, RecipeSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
-
-__all__ = ["Broker", "Order", "PoolRules"]
 
 _GRACE_SECONDS: Final = 600.0
 

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from knickpoint.model.errors import ConfigError, InputError
 
-__all__ = ["Credentials", "credentials_of_secret", "make_certificate_files"]
-
 _YEARS: Final = timedelta(days=3650)
 _DAY: Final = timedelta(days=1)
 _LEAST_SECRET: Final = 32

@@ -12,13 +12,10 @@ from typing import Any, Final, Self, TypeVar
 
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.pool.access import PoolAccess, connection_trouble
-from knickpoint.bisect.pool.documents import result_from_text
-from knickpoint.bisect.pool.members import DeviceStatus
+from knickpoint.bisect.pool.documents import DeviceStatus, result_from_text
 from knickpoint.bisect.pool.requests import device_of, request_document, status_of
 from knickpoint.model.bisection import ProbeResult
 from knickpoint.model.errors import AbsentError, InputError, KnickpointError, ServiceError
-
-__all__ = ["DaskPool", "device_statuses", "drain_device"]
 
 _FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
@@ -32,7 +29,7 @@ Answer = TypeVar("Answer")
 
 
 class DaskPool:
-    """Submits jobs to the scheduler at ``access``; see :class:`~knickpoint.bisect.device_pool.DevicePool`.
+    """Submits jobs to the scheduler at ``access``; see :class:`~knickpoint.bisect.job.DevicePool`.
 
     A scheduler that is away, or starts again, costs nothing but time: the jobs without a result are submitted again, under
     their ids. ``announce`` hears one line when the connection is lost or comes back.

@@ -5,14 +5,102 @@ Each pool keeps one. It says what to start; the pool starts it, and reports what
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.pool.assignment import assign, can_share
+from knickpoint.model.bisection import ProbeResult
 
-__all__ = ["JobTable", "Run", "time_limit"]
+# Assignment: which waiting jobs go to which devices now; pure.
+#
+# The order among jobs is by priority, then by what their requesters have used so far, then by time of submission. So a
+# bisection that asks for a thousand probes does not hold up a second one: each gets its share of the devices.
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One probe to start: its device, and the jobs that its result serves; the first one is the job to make."""
+
+    device: str
+    jobs: tuple[ProbeJob, ...]
+
+
+def assign(
+    waiting: Sequence[ProbeJob],
+    devices: Sequence[Device],
+    free: Mapping[str, int],
+    usage: Mapping[str, float],
+    *,
+    seconds: float = 1.0,
+    most: int | None = None,
+) -> tuple[Assignment, ...]:
+    """Return the probes to start.
+
+    ``waiting`` is in the order of submission. ``free`` has the number of free slots by name of the device. ``usage`` has the
+    device seconds that each requester has used so far, probes under way included; ``seconds`` is what one more probe is
+    expected to take. At most ``most`` probes start.
+
+    Takes O(starts × jobs × devices).
+    """
+    left = list(waiting)
+    slots = {device.name: free.get(device.name, 0) for device in devices}
+    spent = dict(usage)
+    found: list[Assignment] = []
+    while left and (most is None or len(found) < most):
+        open_devices = [device for device in devices if slots[device.name] > 0]
+        fitting = [job for job in left if any(device.fits(job) for device in open_devices)]
+        if not fitting:
+            break
+        # The next job: min() takes the first of equals, so that the order of submission decides.
+        job = min(fitting, key=lambda job: (-job.priority, spent.get(job.requester, 0.0)))
+        device = _device_for(job, open_devices, fitting)
+        # Jobs of others that want the same are served by the same probe.
+        jobs = (job, *_sharers(job, left, device))
+        left = [job for job in left if all(job.probe != taken.probe for taken in jobs)]
+        slots[device.name] -= 1
+        for taken in jobs:
+            spent[taken.requester] = spent.get(taken.requester, 0.0) + seconds / len(jobs)
+        found.append(Assignment(device.name, jobs))
+    return tuple(found)
+
+
+def can_share(job: ProbeJob, jobs: Sequence[ProbeJob], device: Device) -> bool:
+    """Return whether a probe of ``jobs`` on a device serves ``job`` as well: it measures the same, and reads it alike.
+
+    Two jobs of one requester never share: they are two measurements of one commit, and one value counts once.
+    """
+    first = jobs[0]
+    # The cheap comparisons come first: there are many jobs, and few are alike.
+    return (
+        job.target == first.target
+        and all(job.requester != other.requester and job.probe != other.probe for other in jobs)
+        and job.key == first.key
+        and _reading(job) == _reading(first)
+        and device.fits(job)
+    )
+
+
+def _reading(job: ProbeJob) -> tuple[object, ...]:
+    """Return what decides how the results of a probe are read and named."""
+    return replace(job.ingest, sources={}), dict(job.added_params)
+
+
+def _sharers(job: ProbeJob, waiting: Sequence[ProbeJob], device: Device) -> list[ProbeJob]:
+    found = [job]
+    for other in waiting:
+        if other.requester != job.requester and can_share(other, found, device):
+            found.append(other)
+    return found[1:]
+
+
+def _device_for(job: ProbeJob, devices: Sequence[Device], waiting: Sequence[ProbeJob]) -> Device:
+    """Return the device that the fewest waiting jobs could use, so that scarce devices stay free for those that need them."""
+    choices = [device for device in devices if device.fits(job)]
+    if len(choices) == 1:
+        return choices[0]
+    return min(choices, key=lambda device: (sum(device.fits(other) for other in waiting), device.name))
+
 
 _GRACE_SECONDS: Final = 600.0
 """What a probe may take beyond the time limits of its steps: fetching commits, copying artefacts."""
@@ -173,3 +261,50 @@ class JobTable:
                     self.runs[run.id] = replace(run, jobs=(*run.jobs, job))
                     del self.waiting[job.probe]
                     break
+
+
+# Results of probes that an earlier scheduler ordered: they serve the jobs that are asked for again.
+
+
+_MOST: Final = 100
+"""Results that are kept; the oldest goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateResult:
+    """A result, and the digest of the recipe under which it was made."""
+
+    result: ProbeResult
+    digest: str
+
+    def serves(self, job: ProbeJob) -> bool:
+        """Return whether the probe is that of ``job``: the same id, target, recipe, and a device that the job may have."""
+        here = job.device in {"", self.result.device}
+        asked = (job.probe, job.target, job.recipe.digest)
+        return here and asked == (self.result.probe, self.result.target, self.digest)
+
+
+@dataclass(slots=True)
+class LateResults:
+    """Late results by probe, each with the time at which it came, in seconds of the clock of the pool."""
+
+    _kept: dict[str, tuple[float, LateResult]] = field(default_factory=dict)
+
+    def keep(self, late: LateResult, now: float) -> None:
+        """Keep a result until its job is asked for again."""
+        self._kept.pop(late.result.probe, None)
+        self._kept[late.result.probe] = now, late
+        while len(self._kept) > _MOST:
+            del self._kept[next(iter(self._kept))]
+
+    def take(self, job: ProbeJob) -> ProbeResult | None:
+        """Return the result that serves ``job``, once; None without one."""
+        kept = self._kept.get(job.probe)
+        if kept is None or not kept[1].serves(job):
+            return None
+        del self._kept[job.probe]
+        return replace(kept[1].result, probe=job.probe)
+
+    def forget(self, before: float) -> None:
+        """Forget what came earlier than ``before``."""
+        self._kept = {probe: kept for probe, kept in self._kept.items() if kept[0] >= before}

@@ -18,8 +18,6 @@ from knickpoint.bisect.pool.probe_run import RUN_PROBE, ProbeRun, WorkspacePlace
 from knickpoint.bisect.runner.machine_slots import machine_slot
 from knickpoint.model.bisection import ProbeResult
 
-__all__ = ["LocalPool", "machine_name"]
-
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _CLOSE_SECONDS: Final = 15.0
 
@@ -38,7 +36,7 @@ class _Thread:
 
 
 class LocalPool:
-    """Makes probes in processes of this machine; see :class:`~knickpoint.bisect.device_pool.DevicePool`.
+    """Makes probes in processes of this machine; see :class:`~knickpoint.bisect.job.DevicePool`.
 
     At most ``at_once`` probes run at a time, those of other pools and programs of the user on this machine included: they
     share its slots. Where ``of_machine`` is false, this machine is only the host of the devices, and those over the same

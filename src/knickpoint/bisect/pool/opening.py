@@ -6,15 +6,12 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-from knickpoint.bisect.device_pool import DevicePool
-from knickpoint.bisect.job import Device
+from knickpoint.bisect.job import Device, DevicePool
 from knickpoint.bisect.pool.access import pool_access
 from knickpoint.bisect.pool.local import LocalPool, machine_name
 from knickpoint.bisect.pool.probe_run import WorkspacePlace
 from knickpoint.bisect.settings import DeviceSettings, PoolSettings
 from knickpoint.model.errors import InputError
-
-__all__ = ["LOCAL", "measures_here", "open_pool"]
 
 LOCAL: Final = "local"
 """The name of this machine, whatever the pool."""

@@ -23,8 +23,6 @@ from knickpoint.bisect.pool.process_sessions import end_session
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 from knickpoint.model.errors import KnickpointError
 
-__all__ = ["main"]
-
 _CANCEL_SECONDS: Final = 10.0
 """How long a cancelled probe may take to end its commands; then the session ends as a whole."""
 

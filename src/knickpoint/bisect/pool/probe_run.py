@@ -22,8 +22,6 @@ from knickpoint.bisect.pool.process_sessions import end_session
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 from knickpoint.model.errors import InputError
 
-__all__ = ["RUN_PROBE", "ProbeRun", "WorkspacePlace", "lost"]
-
 RUN_PROBE: Final = "knickpoint.bisect.runner:run_probe"
 """The function that makes a probe, as module:name; its module has a class Workspace as well."""
 

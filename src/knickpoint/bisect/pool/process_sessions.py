@@ -8,8 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["end_session", "session_members"]
-
 _PROCESSES: Final = Path("/proc")
 _ROUNDS: Final = 20
 """A process that forks while its session ends shows in the next round."""

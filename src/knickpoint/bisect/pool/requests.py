@@ -9,25 +9,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.pool.members import DeviceState, DeviceStatus, JobRequest, Offer
-from knickpoint.bisect.pool.typed_documents import document_of, read_document
+from knickpoint.bisect.pool.documents import DeviceState, DeviceStatus, JobRequest, Offer, document_of, read_document
 from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import Target
 from knickpoint.model.errors import InputError
-
-__all__ = [
-    "PROTOCOL",
-    "check_device",
-    "device_document",
-    "device_of",
-    "offer_document",
-    "offer_of",
-    "request_document",
-    "request_of",
-    "status_document",
-    "status_of",
-]
 
 PROTOCOL: Final = 3
 """Grows when programs of different versions would misunderstand each other."""

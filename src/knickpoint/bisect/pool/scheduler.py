@@ -20,12 +20,9 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from knickpoint.bisect.pool.access import PoolAccess
 from knickpoint.bisect.pool.broker import Broker, Order, PoolRules
-from knickpoint.bisect.pool.documents import result_from_text, text_of_job, text_of_result
-from knickpoint.bisect.pool.members import Offer
+from knickpoint.bisect.pool.documents import Offer, result_from_text, text_of_job, text_of_result
 from knickpoint.bisect.pool.requests import device_document, offer_of, request_of, status_document
 from knickpoint.model.errors import InputError, KnickpointError
-
-__all__ = ["OFFER", "PoolScheduler", "read_drained"]
 
 OFFER: Final = "knickpoint"
 """The key under which an agent states its offer when it joins."""

@@ -15,8 +15,6 @@ from knickpoint.bisect.pool.probe_run import RUN_PROBE, WorkspacePlace
 from knickpoint.model.errors import ServiceError
 from knickpoint.model.plain_text import counted
 
-__all__ = ["serve_agent", "serve_pool"]
-
 _FIRST_HEARTBEAT: Final = 30.0
 _STOP: Final = (signal.SIGINT, signal.SIGTERM)
 

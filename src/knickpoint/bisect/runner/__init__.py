@@ -1,6 +1,6 @@
 """The runner: one probe in a worktree, from the checkout to the values in the results."""
 
-from knickpoint.bisect.runner.file_lock import locked, try_lock
+from knickpoint.bisect.runner.machine_slots import locked, try_lock
 from knickpoint.bisect.runner.probe import SKIP_CODE, run_probe
 from knickpoint.bisect.runner.workspace import Workspace, Worktree
 

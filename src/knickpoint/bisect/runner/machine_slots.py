@@ -6,6 +6,7 @@ measures, whatever its workspace: slot 0 is the first that everyone takes.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -13,9 +14,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from knickpoint.bisect.runner.file_lock import try_lock
+# Lock a file for as long as a process lives, so that a kill leaves no lock behind.
 
-__all__ = ["machine_slot", "user_cache"]
+
+def try_lock(path: Path) -> int | None:
+    """Lock ``path`` and return its file descriptor, None where another process or thread holds the lock, or deletes it.
+
+    The operating system releases the lock with the descriptor: when it is closed, or when the process ends in any way.
+    Commands that the process starts do not inherit it.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of ``path``; wait while another process or thread holds it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
 
 _LOOK_SECONDS: Final = 0.2
 """How often a program looks whether a slot that another one holds is free."""

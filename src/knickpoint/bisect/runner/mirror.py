@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from knickpoint.bisect.runner.file_lock import locked
+from knickpoint.bisect.runner.machine_slots import locked
 from knickpoint.history import is_url, run_git
 from knickpoint.history.git_remote import GitRemote
 from knickpoint.model.errors import HistoryError
-from knickpoint.model.secrets import without_secrets
-
-__all__ = ["Mirror"]
+from knickpoint.model.plain_text import without_secrets
 
 _HASH: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LONG_HASH: Final = 64

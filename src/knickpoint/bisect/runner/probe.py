@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from knickpoint.bisect.runner.results import RunResults
     from knickpoint.model.bisection import Measured
 
-__all__ = ["CANNOT_START", "SKIP_CODE", "run_probe"]
-
 SKIP_CODE: Final = 125
 """The exit code of a step that says that this commit cannot be judged, as in ``git bisect run``."""
 

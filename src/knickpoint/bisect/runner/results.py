@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.ingest.context.companions import companions_of
-from knickpoint.ingest.context.file_context import FileContext
+from knickpoint.ingest.context.file_context import FileContext, companions_of
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile as IncomingFile
@@ -22,9 +21,7 @@ from knickpoint.model.bisection import Measured, ResultsFile
 from knickpoint.model.errors import FormatError, KnickpointError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.report import Outcome, ResultTable
-from knickpoint.model.unit import Better
-
-__all__ = ["RunResults", "find_files", "join_runs", "read_run"]
+from knickpoint.model.unit_names import Better
 
 MOST_FILES: Final = 200
 """Results files of one run of the measure command."""

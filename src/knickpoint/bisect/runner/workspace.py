@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.bisect.runner.command import free_bytes
-from knickpoint.bisect.runner.file_lock import try_lock
+from knickpoint.bisect.runner.command import end_processes_of, free_bytes
+from knickpoint.bisect.runner.machine_slots import try_lock
 from knickpoint.bisect.runner.mirror import Mirror
-from knickpoint.bisect.runner.process_group import end_processes_of
 from knickpoint.model.errors import HistoryError, InputError
-
-__all__ = ["Workspace", "Worktree"]
 
 _MEGABYTE: Final = 1_000_000
 _KEY: Final = 16

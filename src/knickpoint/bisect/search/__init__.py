@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from knickpoint.bisect.search.belief import posterior
-from knickpoint.bisect.search.conclusion import conclude
-from knickpoint.bisect.search.explanation import explain
+from knickpoint.bisect.search.conclusion import conclude, explain
 from knickpoint.bisect.search.planning import moot, plan
 
 __all__ = ["conclude", "explain", "moot", "plan", "posterior"]

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from knickpoint.bisect.search.problem import Level
 
-__all__ = ["Attribution", "CellValue", "attribute", "attribution_of", "next_cell"]
-
 
 class Attribution(Enum):
     """Which repository made the change.

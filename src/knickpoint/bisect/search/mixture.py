@@ -16,10 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.bisect.search.evidence import log_sum
-from knickpoint.bisect.search.knowledge import Knowledge
-
-__all__ = ["Change", "MixtureFit", "fit_mixture", "mix"]
+from knickpoint.bisect.search.linear_model import Knowledge, log_sum
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,6 @@ from knickpoint.bisect.search.problem import Observation, PlannedProbe, Problem
 from knickpoint.bisect.search.standing import Standing, in_turn
 from knickpoint.model.bisection import ProbePurpose
 
-__all__ = ["moot", "moot_of", "plan", "plan_of"]
-
 _OPEN: Final = 0.005
 """A place is worth measuring while both answers have at least this probability."""
 

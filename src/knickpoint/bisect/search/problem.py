@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.bisection import ProbePurpose
-from knickpoint.model.normal_noise import MAD
-
-__all__ = ["Budget", "Conclusion", "ConclusionKind", "Level", "Observation", "PlannedProbe", "Posterior", "Problem"]
-
+from knickpoint.model.distribution import MAD
 
 _FAR: Final = 5.0
 """A value of the history is an outlier beyond this distance from their median, in standard deviations."""

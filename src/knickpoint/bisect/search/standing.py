@@ -13,11 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.bisect.search.belief import Belief, believe, believe_in_one_change
-from knickpoint.bisect.search.gaps import Gaps, inseparable_before, prior_of
+from knickpoint.bisect.search.belief import Belief, Gaps, believe, believe_in_one_change, inseparable_before, prior_of
 from knickpoint.bisect.search.problem import Level, Observation, Problem
-
-__all__ = ["Standing", "in_turn"]
 
 _CHANGE_AGAINST_NONE: Final = math.log(100.0)
 """Evidence of a change that a culprit needs, whatever the prior: without a change, it comes up once in a hundred ranges."""

@@ -11,10 +11,7 @@ import numpy as np
 
 from knickpoint.bisect.search.problem import ConclusionKind
 from knickpoint.bisect.simulation.scenario import MOST_DEVICES, Scenario
-from knickpoint.bisect.simulation.virtual_bisection import VirtualBisection
-from knickpoint.bisect.simulation.virtual_pool import Played, play, play_alone
-
-__all__ = ["Forecast", "forecast", "smallest_pool"]
+from knickpoint.bisect.simulation.virtual_pool import Played, VirtualBisection, play, play_alone
 
 _NAMES: Final = frozenset({ConclusionKind.CULPRIT, ConclusionKind.SEVERAL})
 _ALONE: Final = 40

@@ -14,8 +14,6 @@ from knickpoint.cli.options import instance_option, read_pairs
 if TYPE_CHECKING:
     from knickpoint.bisect.settings import PoolSettings
 
-__all__ = ["command"]
-
 _SECRET: Final = "KNICKPOINT_POOL_SECRET"  # noqa: S105 - the name of a variable
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from knickpoint.watch.alert_config.finding_preview import Preview
     from knickpoint.watch.lines import Lines
 
-__all__ = ["command"]
-
 _SECONDS: Final = 30.0
 """How long a preview judges traces by default."""
 
@@ -105,9 +103,8 @@ def list_(instance: str | None, output: OutputFormat) -> None:
                 output,
             )
         else:
-            from knickpoint.server.answers.health import list_alerts
-            from knickpoint.server.schemas.health import AlertAnswer
-            from knickpoint.server.visible_repositories import VisibleRepositories
+            from knickpoint.answers.health import AlertAnswer, list_alerts
+            from knickpoint.answers.visible_repositories import VisibleRepositories
 
             visible = VisibleRepositories.to_local_user(opened.store)
             show_answers(AlertAnswer, list_alerts(opened, visible, shadowed=True), output)
@@ -246,8 +243,7 @@ def apply(*, dry_run: bool, prune: bool, seconds: float, instance: str | None, o
     from knickpoint.instance.alert_definition import prune_alerts
     from knickpoint.instance.alert_sources import sourced_alerts
     from knickpoint.watch.alert_config.applied_alerts import apply_alerts, compare_alerts
-    from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts
-    from knickpoint.watch.alert_config.work_preview import preview_kinds
+    from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts, preview_kinds
 
     with open_chosen_instance(instance) as opened:
         sourced = sourced_alerts(opened.config, opened.store, made={} if prune else None)

@@ -9,9 +9,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.model.audit import AuditKind
-
-__all__ = ["command"]
+from knickpoint.model.access import AuditKind
 
 _COLUMNS: Final = (
     Column("time"),
@@ -35,13 +33,13 @@ _COLUMNS: Final = (
 @format_option
 def command(*, since: str, kind: str | None, who: str, limit: int, instance: str | None, output: OutputFormat) -> None:
     """List the audit log, the newest entries first: sign-ins, tokens, the configuration, decisions."""
-    from knickpoint.access.times import read_since
+    from knickpoint.access.tokens import read_since
 
     begin = read_since(since, datetime.now(UTC)) if since else None
     with open_chosen_instance(instance) as opened:
         entries = opened.store.audit.entries(kind=AuditKind(kind) if kind else None, who=who, since=begin, limit=limit)
     if output is not OutputFormat.TEXT:
-        from knickpoint.server.schemas.audit import AuditEntryAnswer
+        from knickpoint.answers.tokens import AuditEntryAnswer
 
         show_answers(AuditEntryAnswer, [AuditEntryAnswer.of(entry) for entry in entries], output)
         return

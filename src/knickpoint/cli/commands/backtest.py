@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from knickpoint.store import Store
     from knickpoint.watch.backtest.backtest import Backtest
     from knickpoint.watch.backtest.score import ScoredFinding
-    from knickpoint.watch.quality.rates import Rate
-
-__all__ = ["command"]
+    from knickpoint.watch.quality.alert_table import Rate
 
 
 def _share(value: float | None) -> str:
@@ -206,7 +204,7 @@ def _alerts(
     """Yield the alerts to replay: the named one or all, changed as asked for, before that as they are."""
     from dataclasses import replace
 
-    from knickpoint.watch.backtest.variants import changed_alert
+    from knickpoint.watch.backtest.backtest import changed_alert
 
     chosen = [alert for alert in known if name in {"", alert.name}]
     if not chosen:
@@ -279,7 +277,7 @@ def _show_limits(results: Sequence[Backtest]) -> None:
 
 
 def _finding_rows(store: Store | None, results: Sequence[Backtest], outcome: str) -> Iterator[Row]:
-    from knickpoint.watch.backtest.lost_reasons import lost_reasons
+    from knickpoint.watch.backtest.preview import lost_reasons
 
     for result in results:
         reasons = lost_reasons(store, result) if store and outcome in {"lost", "all"} else {}

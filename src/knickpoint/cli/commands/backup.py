@@ -7,9 +7,7 @@ from pathlib import Path
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.verbosity import note
-
-__all__ = ["command"]
+from knickpoint.cli.terminal import note
 
 
 @click.command("backup")

@@ -10,8 +10,7 @@ import click
 
 from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.cli.terminal import without_control
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note, without_control
 from knickpoint.model.errors import InputError
 from knickpoint.model.quantity_text import figure_text
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Commit, Repository
     from knickpoint.store import Store
     from knickpoint.store.bisections import StoredBisection
-
-__all__ = ["command"]
 
 _LONGEST: Final = 15
 """Digits of a number."""
@@ -58,8 +55,7 @@ def command(
     states = () if everything else tuple(state for state in BisectionState if not state.ended)
     with open_chosen_instance(instance) as opened:
         if output is not OutputFormat.TEXT:
-            from knickpoint.server.answers.bisections import list_bisections
-            from knickpoint.server.schemas.bisections import BisectionAnswer
+            from knickpoint.answers.bisections import BisectionAnswer, list_bisections
 
             show_answers(BisectionAnswer, list_bisections(local_view(opened), "", states, 0, limit), output)
             return

@@ -9,7 +9,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import figure_text
@@ -17,8 +17,6 @@ from knickpoint.model.quantity_text import figure_text
 if TYPE_CHECKING:
     from knickpoint.model.quarantine import QuarantineState
     from knickpoint.store import Store
-
-__all__ = ["command"]
 
 _COLUMNS: Final = (
     Column("id"),
@@ -53,9 +51,8 @@ def command(context: click.Context, *, everything: bool, instance: str | None, o
             rows = list(_rows(opened.store, states))
             show(_COLUMNS, rows, output, empty="No results are quarantined.")
             return
-        from knickpoint.server.answers.quarantines import list_quarantines
-        from knickpoint.server.schemas.quarantines import QuarantineAnswer
-        from knickpoint.server.visible_repositories import VisibleRepositories
+        from knickpoint.answers.quarantines import QuarantineAnswer, list_quarantines
+        from knickpoint.answers.visible_repositories import VisibleRepositories
 
         visible = VisibleRepositories.to_local_user(opened.store)
         show_answers(QuarantineAnswer, list_quarantines(visible, "", states, limit=None), output)

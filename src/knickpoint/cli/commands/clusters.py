@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.change_argument import read_change
+from knickpoint.cli.arguments import read_change
 from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show, show_answers
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.model.cluster import KeptCluster
-
-__all__ = ["command"]
 
 _NONE = "No cluster: only alerts whose method judges traces together have them."
 
@@ -53,8 +51,7 @@ def command(change: str, *, limit: int | None, instance: str | None, output: Out
     with open_chosen_instance(instance) as opened:
         opened.store.findings.repository_of(key)
         if output is not OutputFormat.TEXT:
-            from knickpoint.server.answers.clusters import list_clusters
-            from knickpoint.server.schemas.clusters import ClusterAnswer
+            from knickpoint.answers.clusters import ClusterAnswer, list_clusters
 
             answers = list_clusters(local_view(opened), key, most=limit).clusters
             show_answers(ClusterAnswer, answers, output, rows_of="members")

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.exit_codes import NO_DATA
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.forges import ForgeJob
-
-__all__ = ["command"]
 
 _TOKENS: Final = {
     "github": ("KNICKPOINT_FORGE_TOKEN", "GITHUB_TOKEN"),

@@ -9,10 +9,8 @@ from typing import Final
 import click
 
 from knickpoint.cli.completions import VARIABLE, register_shells
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import ServiceError
-
-__all__ = ["command"]
 
 _HINTS: Final = {
     "bash": "A new shell has it where the package bash-completion is installed; else add to ~/.bashrc: source {file}",

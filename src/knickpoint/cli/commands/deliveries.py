@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.change_argument import read_change
+from knickpoint.cli.arguments import read_change
 from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.notification import DeliveryState
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.model.notification import Delivery
-
-__all__ = ["command"]
-
 
 _COLUMNS: Final = (
     Column("id", text=lambda key: f"D{key}"),
@@ -59,8 +56,7 @@ def list_(
         if key is not None:
             opened.store.findings.repository_of(key)
         if output is not OutputFormat.TEXT:
-            from knickpoint.server.answers.deliveries import list_deliveries
-            from knickpoint.server.schemas.deliveries import DeliveryAnswer
+            from knickpoint.answers.deliveries import DeliveryAnswer, list_deliveries
 
             answers = list_deliveries(local_view(opened), change=key, state=wanted, channel=channel, limit=limit)
             show_answers(DeliveryAnswer, answers, output)

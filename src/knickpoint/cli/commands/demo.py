@@ -11,12 +11,10 @@ import click
 
 from knickpoint.cli.output import Column, OutputFormat, percent, render
 from knickpoint.cli.progress import Progress
-from knickpoint.cli.verbosity import announcer, note
+from knickpoint.cli.terminal import announcer, note
 
 if TYPE_CHECKING:
-    from knickpoint.demo.comparison import Comparison
-
-__all__ = ["command"]
+    from knickpoint.demo.history import Comparison
 
 _ENOUGH_FOUND = 6
 _FEW_FALSE = 1

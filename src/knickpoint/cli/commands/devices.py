@@ -9,9 +9,7 @@ import click
 from knickpoint.cli.configured_pool import configured_pool
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
-from knickpoint.cli.verbosity import note
-
-__all__ = ["command"]
+from knickpoint.cli.terminal import note
 
 _COLUMNS: Final = (
     Column("name"),

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.store import DamagedRow
 
-__all__ = ["command"]
-
 _UNHEALTHY: Final = 1
 _MOST_NOTICES: Final = 5
 _MOST_DAMAGED: Final = 100
@@ -109,7 +107,7 @@ def _held_files(instance: Instance) -> Iterator[Row]:
 
 
 def _events(instance: Instance) -> Iterator[Row]:
-    from knickpoint.instance.relay.publisher import CONSUMER
+    from knickpoint.instance.relay.session import CONSUMER
     from knickpoint.instance.waiting_events import abandoned_since, waiting_events
 
     outbox = instance.store.outbox

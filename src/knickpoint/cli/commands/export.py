@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.cli.arguments import no_trace_remedy
 from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
-from knickpoint.cli.trace_suggestions import no_trace_remedy
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.model.plain_text import counted
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.query import Query
     from knickpoint.store import Store
-
-__all__ = ["command"]
 
 _MOST_NAMED: Final = 20
 

@@ -10,15 +10,13 @@ from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from knickpoint.ingest import ImportSummary
-
-__all__ = ["command"]
 
 _FORMAT_COLUMNS = (
     Column("name"),

@@ -11,11 +11,9 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from knickpoint.cli.options import read_pairs
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import ConfigError, HistoryError, InputError
-from knickpoint.model.secrets import without_secrets
-
-__all__ = ["command"]
+from knickpoint.model.plain_text import without_secrets
 
 _REMEDY: Final = (
     "Give the path of a git repository from here, or a URL such as https://example.org/mylib.git. Without git, leave --repository"

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.cli.arguments import find_trace
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.cli.trace_argument import find_trace
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.alert import AlertDirection
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.frame import Trace
-    from knickpoint.model.missed import ListedMissedChange
+    from knickpoint.model.quality import ListedMissedChange
     from knickpoint.store import Store
-
-__all__ = ["command"]
 
 _COLUMNS: Final = (
     Column("id"),
@@ -128,8 +126,7 @@ def _show(store: Store, listed: Mapping[Repository, list[ListedMissedChange]], o
         rows = [row for repository, changes in listed.items() for row in _rows(store, repository, changes)]
         show(_COLUMNS, rows, output, empty="No change is marked as missed.")
         return
-    from knickpoint.server.answers.quality import missed_answers
-    from knickpoint.server.schemas.quality import MissedAnswer
+    from knickpoint.answers.quality import MissedAnswer, missed_answers
 
     answers = [each for repository, changes in listed.items() for each in missed_answers(store, repository, changes)]
     show_answers(MissedAnswer, answers, output)

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knickpoint.cli.arguments import find_trace
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.cli.trace_argument import find_trace
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
+    from knickpoint.answers.missing import MissingAnswer
     from knickpoint.instance import Instance
     from knickpoint.model.commit import Repository
-    from knickpoint.server.schemas.missing import MissingAnswer
     from knickpoint.watch.absence.missing_data import MissingEntry
-
-__all__ = ["command"]
 
 
 def _share(value: float | None) -> str:
@@ -61,12 +59,12 @@ def command(context: click.Context, instance: str | None, output: OutputFormat) 
     """
     if context.invoked_subcommand is not None:
         return
-    from knickpoint.instance.missing import find_missing
+    from knickpoint.instance.notices import find_missing
 
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
         if output is not OutputFormat.TEXT:
-            from knickpoint.server.schemas.missing import MissingEntryAnswer
+            from knickpoint.answers.missing import MissingEntryAnswer
 
             show_answers(MissingEntryAnswer, [entry for each in _answers(opened) for entry in each.entries], output)
             return
@@ -77,8 +75,8 @@ def command(context: click.Context, instance: str | None, output: OutputFormat) 
 
 
 def _answers(opened: Instance) -> list[MissingAnswer]:
-    from knickpoint.server.answers.missing import list_missing
-    from knickpoint.server.visible_repositories import VisibleRepositories
+    from knickpoint.answers.missing import list_missing
+    from knickpoint.answers.visible_repositories import VisibleRepositories
 
     return list_missing(opened, VisibleRepositories.to_local_user(opened.store), "", traces=None)
 
@@ -115,12 +113,12 @@ def _what(entry: MissingEntry) -> str:
 @format_option
 def renames(instance: str | None, output: OutputFormat) -> None:
     """List renames that may explain what is missing, the most likely first, and those that were accepted."""
-    from knickpoint.instance.missing import find_missing
+    from knickpoint.instance.notices import find_missing
 
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
         if output is not OutputFormat.TEXT:
-            from knickpoint.server.schemas.missing import RenameAnswer
+            from knickpoint.answers.missing import RenameAnswer
 
             found = [rename for each in _answers(opened) for rename in (*each.proposed, *each.accepted)]
             show_answers(RenameAnswer, found, output)

@@ -9,9 +9,7 @@ import click
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
-from knickpoint.cli.verbosity import note
-
-__all__ = ["command"]
+from knickpoint.cli.terminal import note
 
 _COLUMNS = tuple(
     Column(name)

@@ -11,17 +11,14 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
-    from knickpoint.model.announcement import Announcement
-    from knickpoint.model.notification import PlannedDelivery
-
-__all__ = ["command"]
+    from knickpoint.model.notification import Announcement, PlannedDelivery
 
 _SOME_FAILED: Final = 1
 

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.change_argument import read_change
+from knickpoint.cli.arguments import owned_trace, read_change
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.trace_argument import owned_trace
 from knickpoint.model.errors import ServiceError
 
 if TYPE_CHECKING:
     from knickpoint.instance import Config
     from knickpoint.store import Store
-
-__all__ = ["command"]
 
 _CHANGE: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared, not listened at
@@ -50,7 +47,7 @@ def _page(store: Store, what: str) -> str:
         InputError: there is no such change or trace.
     """
     from knickpoint.watch.lines import Lines
-    from knickpoint.watch.trace_pages import change_page
+    from knickpoint.watch.trend import change_page
 
     if not what:
         return "/triage"

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from knickpoint.cli.arguments import owned_trace
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.trace_argument import owned_trace
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import HistoryError, InputError
 
 if TYPE_CHECKING:
     from knickpoint.model.commit import Line
     from knickpoint.store import Store
-
-__all__ = ["command"]
 
 _WIDTH, _HEIGHT = 600, 260
 _ENDINGS: Final = (".svg", ".png")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from knickpoint.bisect.pool import PoolRules
     from knickpoint.instance import Config
 
-__all__ = ["command"]
-
 _STATE: Final = "pool"
 """The directory below the instance for what the scheduler keeps."""
 

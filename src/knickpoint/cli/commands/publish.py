@@ -8,11 +8,9 @@ from pathlib import Path
 import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
-
-__all__ = ["command"]
 
 
 @click.command("publish")

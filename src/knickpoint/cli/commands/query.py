@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 import click
 import numpy as np
 
+from knickpoint.cli.arguments import chosen_repositories, no_trace_remedy, parse_terms
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, show
-from knickpoint.cli.trace_argument import chosen_repositories, parse_terms
-from knickpoint.cli.trace_suggestions import no_trace_remedy
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.model.quantity_text import figure_text
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.store import Store
     from knickpoint.store.export import Batch
-
-__all__ = ["command"]
 
 _NEWEST_IN_TEXT: Final = 10
 """Values of each trace that text shows where no number is given."""
@@ -124,7 +121,7 @@ def _selected(store: Store, repositories: Sequence[Repository], text: str, line:
 def _calculated(store: Store, repositories: Sequence[Repository], formula: str, line: str) -> list[Batch]:
     """Return the values of a formula in each repository."""
     from knickpoint.model.frame import Trace
-    from knickpoint.model.unit import Better
+    from knickpoint.model.unit_names import Better
     from knickpoint.store import export
     from knickpoint.watch.formula_traces import calculate_traces
 

@@ -8,8 +8,6 @@ import click
 
 from knickpoint.cli.commands.changes import command as changes
 
-__all__ = ["command"]
-
 command = click.Command(
     "regressions",
     callback=partial(changes.callback, directions=("regression", "mixed")) if changes.callback else None,

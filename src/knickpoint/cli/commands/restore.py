@@ -6,9 +6,7 @@ from pathlib import Path
 
 import click
 
-from knickpoint.cli.verbosity import note
-
-__all__ = ["command"]
+from knickpoint.cli.terminal import note
 
 
 @click.command("restore")

@@ -10,13 +10,11 @@ from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
     from knickpoint.watch.alert_run.run_summary import RunSummary
-
-__all__ = ["command", "summary_lines"]
 
 _COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered", "turned", "unturned")
 

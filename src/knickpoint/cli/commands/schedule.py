@@ -11,7 +11,7 @@ import click
 from knickpoint.cli.commands.worker import until_signal
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.plain_text import counted
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from knickpoint.instance import Instance
     from knickpoint.instance.schedules import ScheduleRounds
-
-__all__ = ["command"]
 
 _PROBES_SHOWN: Final = 20
 _ADD_SCHEDULE: Final = "Add a section [schedule.NAME] and a recipe [bisect.NAME] to knickpoint.toml."
@@ -100,8 +98,7 @@ def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) 
         ]
     found.sort(key=lambda probe: -probe.id)
     if output is not OutputFormat.TEXT:
-        from knickpoint.server.answers.schedules import probe_answer
-        from knickpoint.server.schemas.schedules import ScheduledProbeAnswer
+        from knickpoint.answers.schedules import ScheduledProbeAnswer, probe_answer
 
         show_answers(ScheduledProbeAnswer, [probe_answer(probe) for probe in found[:last]], output)
         return
@@ -146,7 +143,7 @@ def run(*, once: bool, dry_run: bool, instance: str | None) -> None:
 def request(name: str, commits: tuple[str, ...], *, instance: str | None) -> None:
     """Let the schedule NAME measure commits that it did not choose; a COMMIT is a hash or the beginning of one."""
     from knickpoint.instance.schedules import read_scheduled_line
-    from knickpoint.instance.schedules.pins import pins_for
+    from knickpoint.instance.schedules.planning import pins_for
     from knickpoint.store.schedules import ChosenCommit, SchedulePurpose
 
     with open_chosen_instance(instance) as opened:
@@ -230,9 +227,8 @@ def _show_status(instance: str | None, output: OutputFormat) -> None:
     rows: list[Row] = []
     with open_chosen_instance(instance) as opened:
         if output is not OutputFormat.TEXT:
-            from knickpoint.server.answers.schedules import list_schedules
-            from knickpoint.server.schemas.schedules import ScheduleAnswer
-            from knickpoint.server.visible_repositories import VisibleRepositories
+            from knickpoint.answers.schedules import ScheduleAnswer, list_schedules
+            from knickpoint.answers.visible_repositories import VisibleRepositories
 
             found = list_schedules(opened, VisibleRepositories.to_local_user(opened.store))
             show_answers(ScheduleAnswer, found, output)

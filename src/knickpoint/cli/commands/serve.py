@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from knickpoint.cli.draining import collecting_later, limit_retained_memory
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.process_start import collecting_later, limit_retained_memory
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
 if TYPE_CHECKING:
     from knickpoint.cli.draining import WorkThread
     from knickpoint.instance import Instance
     from knickpoint.instance.worker import Announce
-    from knickpoint.instance.worker.measures import WorkMeasures
-
-__all__ = ["command", "serve_instance"]
+    from knickpoint.instance.worker.task_runner import WorkMeasures
 
 
 @contextmanager
@@ -105,8 +103,8 @@ def _serve(
     """Run ``parts`` as :func:`serve_instance` does, and call ``started`` when everything is loaded."""
     from knickpoint.cli.draining import Drain
     from knickpoint.cli.log_lines import begin_log
-    from knickpoint.instance.config.monitoring import LogChoice
-    from knickpoint.instance.machine import check_machine
+    from knickpoint.instance.config.settings import LogChoice
+    from knickpoint.instance.worker.heartbeat import check_machine
     from knickpoint.server import Ending, serve
     from knickpoint.server.graphite import sending_to_graphite
     from knickpoint.server.process_metrics import ProcessMetrics

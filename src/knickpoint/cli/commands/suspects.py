@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.change_argument import read_change
+from knickpoint.cli.arguments import read_change
 from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.suspects import Suspects
     from knickpoint.store import Store
-
-__all__ = ["command"]
 
 _SHORT: Final = 10
 _NOT_RANKED: Final = "The suspects are not ranked yet: the next knick run or the worker does that."
@@ -55,8 +53,7 @@ def command(change: str, *, limit: int | None, instance: str | None, output: Out
     with open_chosen_instance(instance) as opened:
         repository = opened.store.findings.repository_of(key)
         if output is not OutputFormat.TEXT:
-            from knickpoint.server.answers.suspects import list_suspects
-            from knickpoint.server.schemas.suspects import SuspectAnswer
+            from knickpoint.answers.suspects import SuspectAnswer, list_suspects
 
             show_answers(SuspectAnswer, list_suspects(local_view(opened), key).suspects[:limit], output)
             return

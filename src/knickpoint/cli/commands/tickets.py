@@ -9,12 +9,10 @@ import click
 
 from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.cli.verbosity import note
-from knickpoint.model.audit import AuditKind
+from knickpoint.cli.terminal import note
+from knickpoint.model.access import AuditKind
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
-
-__all__ = ["command"]
 
 _LIST = (
     Column("name"),
@@ -49,8 +47,7 @@ def list_(instance: str | None, output: OutputFormat) -> None:
     with open_chosen_instance(instance) as opened:
         store = opened.store
         if output is not OutputFormat.TEXT:
-            from knickpoint.server.answers.tickets import list_tickets
-            from knickpoint.server.schemas.tickets import TicketAnswer
+            from knickpoint.answers.tickets import TicketAnswer, list_tickets
 
             show_answers(TicketAnswer, list_tickets(local_view(opened)), output)
             return
@@ -87,7 +84,7 @@ def put(file: str, *, repository: str, replace: bool, instance: str | None) -> N
     FILE is CSV with a header, or a JSON list of objects: name, commit, and optionally query, url, open, repository.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.instance.ticket_import import import_tickets, read_ticket_file, read_tickets
+    from knickpoint.instance.trackers import import_tickets, read_ticket_file, read_tickets
 
     with open_chosen_instance(instance) as opened:
         piped = file == "-"

@@ -9,7 +9,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answer, show_answers
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import InputError
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knickpoint.model.access import Token
-
-__all__ = ["command"]
-
 
 _LIST: Final = (
     Column("name"),
@@ -80,8 +77,7 @@ def create(
     NAME has letters, digits, dots, underscores and hyphens, and was never used before.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.access.times import read_expiry
-    from knickpoint.access.tokens import create_token
+    from knickpoint.access.tokens import create_token, read_expiry
 
     chosen = _read_scopes(scopes)
     until = read_expiry(expires, datetime.now(UTC)) if expires else None
@@ -92,8 +88,7 @@ def create(
     if output is OutputFormat.TEXT:
         click.echo(made.secret)
     else:
-        from knickpoint.server.answers.tokens import token_answer
-        from knickpoint.server.schemas.tokens import NewTokenAnswer
+        from knickpoint.answers.tokens import NewTokenAnswer, token_answer
 
         show_answer(NewTokenAnswer(token=token_answer(made.token), secret=made.secret), output)
     end = f"expires at {until.isoformat(timespec='seconds')}" if until else "does not expire"
@@ -148,8 +143,7 @@ def _show(tokens: Sequence[Token], output: OutputFormat) -> None:
         rows = [_row(token, datetime.now(UTC)) for token in tokens]
         show(_LIST, rows, output, empty="There are no tokens: knick tokens create NAME --scope upload.")
     else:
-        from knickpoint.server.answers.tokens import token_answer
-        from knickpoint.server.schemas.tokens import TokenAnswer
+        from knickpoint.answers.tokens import TokenAnswer, token_answer
 
         show_answers(TokenAnswer, [token_answer(token) for token in tokens], output)
 

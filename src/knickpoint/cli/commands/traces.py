@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING, Final
 import click
 import numpy as np
 
+from knickpoint.cli.arguments import chosen_repositories, no_trace_remedy, parse_terms
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
-from knickpoint.cli.trace_argument import chosen_repositories, parse_terms
-from knickpoint.cli.trace_suggestions import no_trace_remedy
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
+    from knickpoint.answers.traces import MeasuredTraceAnswer
     from knickpoint.model.commit import Commit, Repository
     from knickpoint.model.frame import Trace
     from knickpoint.model.query import Query
-    from knickpoint.server.schemas.traces import MeasuredTraceAnswer
     from knickpoint.store import Store
-
-__all__ = ["command"]
 
 _VALUES_AT_ONCE: Final = 4_000_000
 """Values that are read at a time; 32 MB."""
@@ -70,7 +67,7 @@ def command(
     if output is OutputFormat.TEXT:
         show(_COLUMNS, map(_row, found[:limit]), output, empty="There are no traces: knick import PATH.")
     else:
-        from knickpoint.server.schemas.traces import MeasuredTraceAnswer
+        from knickpoint.answers.traces import MeasuredTraceAnswer
 
         show_answers(MeasuredTraceAnswer, list(map(_answer, found[:limit])), output)
     if limit is not None and len(found) > limit:
@@ -131,9 +128,8 @@ def _row(each: _Measured) -> Row:
 
 
 def _answer(each: _Measured) -> MeasuredTraceAnswer:
-    from knickpoint.server.answers.commits import commit_answer
-    from knickpoint.server.answers.traces import trace_answer
-    from knickpoint.server.schemas.traces import MeasuredTraceAnswer
+    from knickpoint.answers.commits import commit_answer
+    from knickpoint.answers.traces import MeasuredTraceAnswer, trace_answer
 
     commit = commit_answer(each.commit, each.position) if each.commit else None
     return MeasuredTraceAnswer.of(trace_answer(each.trace, each.repository), each, commit=commit)

@@ -8,7 +8,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
-from knickpoint.cli.verbosity import note as print_note
+from knickpoint.cli.terminal import note as print_note
 from knickpoint.model.change_point import Action, Decision, Status
 from knickpoint.model.errors import InputError
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.store import Store
     from knickpoint.watch.triage.decisions import Targets
-
-__all__ = ["command"]
 
 _COLUMNS = (
     Column("id"),

@@ -10,9 +10,7 @@ from contextlib import contextmanager
 import click
 
 from knickpoint.cli.options import NO_RESULTS, instance_option, open_chosen_instance
-from knickpoint.cli.verbosity import note
-
-__all__ = ["command", "until_signal"]
+from knickpoint.cli.terminal import note
 
 
 @contextmanager
@@ -41,7 +39,7 @@ def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
     from knickpoint.cli.draining import Drain, WorkThread
     from knickpoint.cli.log_lines import begin_log
     from knickpoint.instance import Worker
-    from knickpoint.instance.machine import check_machine
+    from knickpoint.instance.worker.heartbeat import check_machine
 
     with open_chosen_instance(instance) as opened, until_signal() as stop:
         check_machine(opened)

@@ -17,11 +17,9 @@ from knickpoint.detect.family.short_history import FEWEST, judge_enormous, judge
 from knickpoint.detect.measured_series import check_frame, check_series, safe_unit
 from knickpoint.detect.steps import stable_region
 from knickpoint.model.errors import InputError
-from knickpoint.model.judgement import HOPELESS, Judgement
+from knickpoint.model.judged_benchmark import HOPELESS, Judgement
 from knickpoint.model.step import Check, Verdict
-from knickpoint.model.unit import Better
-
-__all__ = ["NEWEST", "FamilyJudgement", "judge_family"]
+from knickpoint.model.unit_names import Better
 
 NEWEST: Final = 200
 """Commits of the history that count."""

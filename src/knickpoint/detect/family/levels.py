@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.batch import find_steps_many
 
-__all__ = ["Levels", "find_levels"]
-
 COMES_AND_GOES: Final = 0.2
 """Share of the commits at which any benchmark steps, from which on steps are noise of the whole suite."""
 

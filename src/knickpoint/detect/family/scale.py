@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.family.levels import Levels
 
-__all__ = ["Prior", "Scales", "estimate_scales"]
-
 FEWEST: Final = 5
 """Noisy benchmarks that a common variance needs."""
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.family.levels import Levels
 
-__all__ = ["autocorrelation", "difference_variance", "from_normal_score", "normal_score", "side_correlation"]
-
 FEWEST: Final = 5
 """Values that a level must have to show autocorrelation."""
 

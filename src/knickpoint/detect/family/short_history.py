@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.steps import stable_region
-from knickpoint.model.judgement import Judgement
+from knickpoint.model.judged_benchmark import Judgement
 from knickpoint.model.step import Check, Verdict
-from knickpoint.model.unit import Better
-
-__all__ = ["FEWEST", "judge_enormous", "judge_short", "relative_size"]
+from knickpoint.model.unit_names import Better
 
 FEWEST: Final = 5
 """Values that a history must have."""

@@ -23,13 +23,11 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries
 from knickpoint.detect.outliers import find_outliers_of_noise, rounding
-from knickpoint.detect.patterns.shifts import SHORTEST, chance_of_largest, largest_shift, middle_ranks
+from knickpoint.detect.patterns.pattern import SHORTEST, chance_of_largest, largest_shift, middle_ranks
 from knickpoint.detect.steps import build_estimated_step, stable_regions
-from knickpoint.model.normal_noise import MAD
+from knickpoint.model.distribution import MAD
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, SizeEstimate, Step
-
-__all__ = ["find_noise_changes"]
 
 _LEAST_RATIO: Final = 1.5
 """How many times larger the noise of one side is, at least."""

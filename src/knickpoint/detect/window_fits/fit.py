@@ -29,18 +29,6 @@ from knickpoint.detect.measured_series import safe_unit
 from knickpoint.detect.window_fits.mann_whitney import mann_whitney_slid
 from knickpoint.detect.window_fits.windows import HalfWindows
 
-__all__ = [
-    "DEFAULT_BOUNDS",
-    "IN_UNIT",
-    "KINDS",
-    "Fits",
-    "Kind",
-    "fit_steps",
-    "pooled_cohen",
-    "relative_difference",
-    "round_for_ties",
-]
-
 Kind = Literal["original", "absolute", "percent", "percent_median", "const", "cohen", "mann_whitney_u", "stepiness"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from knickpoint.detect.window_fits.fit import Fits, Kind
 from knickpoint.detect.window_fits.mann_whitney import mann_whitney_rows
 
-__all__ = ["fit_as_skia", "relative_as_skia"]
-
 _FEWEST: Final[dict[Kind, int]] = {"original": 3, "cohen": 4}
 """Values that a window needs; 2 for the other kinds."""
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.ranks import LARGEST_TIED, compare_ranks
 
-__all__ = ["RankTest", "mann_whitney_rows", "mann_whitney_slid", "mann_whitney_u"]
-
 _EXACT_UP_TO: Final = 50
 """Samples up to this size each get the exact distribution when no value is tied."""
 

@@ -16,16 +16,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-__all__ = [
-    "Area",
-    "HalfWindows",
-    "Peaks",
-    "find_peaks",
-    "join_areas",
-    "sliding_windows",
-    "too_much_missing",
-]
-
 Floats = NDArray[np.float64]
 
 

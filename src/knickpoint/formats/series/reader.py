@@ -22,8 +22,6 @@ from knickpoint.formats.series.table import POSITION, VALUE, Table, is_number, r
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import InputError
 
-__all__ = ["NamedSeries", "position_keys", "read_series"]
-
 _NAMES: Final = ("id", "benchmark", "benchmark_name", "name", "test", "test_name")
 """Columns that name series in long rows; the first one counts."""
 _RUN: Final = "run"

@@ -10,17 +10,6 @@ from typing import Final
 
 from knickpoint.model.errors import InputError
 
-__all__ = [
-    "COMMITS",
-    "are_versions",
-    "check_numbers",
-    "check_times",
-    "column_of_commits",
-    "is_moment",
-    "numbers_rows",
-    "seconds",
-]
-
 COMMITS: Final = (
     "commit",
     "revision",

@@ -11,12 +11,10 @@ from typing import Any, Final
 from knickpoint.formats.delimited import delimiter_of, habit_of
 from knickpoint.formats.series.row_order import COMMITS, column_of_commits, is_moment
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.number_notation import Habit, NumberCell, number_reader
+from knickpoint.formats.toolbox.numbers import Habit, NumberCell, number_reader
 from knickpoint.formats.toolbox.table_cells import check_width, split_rows
 from knickpoint.model.errors import FormatError, InputError
-from knickpoint.model.spreadsheet import unguarded
-
-__all__ = ["POSITION", "VALUE", "Table", "is_number", "read_table", "shown"]
+from knickpoint.model.plain_text import unguarded
 
 VALUE: Final = "value"
 POSITION: Final = "pos"

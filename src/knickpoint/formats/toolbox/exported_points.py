@@ -20,11 +20,9 @@ from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import unguarded
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.spreadsheet import unguarded
-from knickpoint.model.unit import Better
-
-__all__ = ["is_export", "read_export"]
+from knickpoint.model.unit_names import Better
 
 _COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value")
 _CSV: Final = "csv"

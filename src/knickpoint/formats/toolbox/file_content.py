@@ -17,8 +17,6 @@ from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits, 
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["Document", "FileContent"]
-
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),

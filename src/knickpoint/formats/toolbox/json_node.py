@@ -10,8 +10,6 @@ from typing import Final
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, shown, to_float
 from knickpoint.model.errors import FormatError
 
-__all__ = ["Node", "inner", "measures", "members"]
-
 _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 _DEEPEST_FACTS: Final = 20
 _REMEDY: Final = "Correct that place, or write the file again."

@@ -10,8 +10,6 @@ from knickpoint.formats.toolbox.table_columns import name_and_unit, roles, says_
 from knickpoint.model.errors import FormatError
 from knickpoint.model.unit_in_name import unit_in_name
 
-__all__ = ["EXAMPLE", "check_told_apart", "has_named_rows"]
-
 EXAMPLE: Final = "name,time_ms"
 """A header that is understood."""
 _REPETITIONS: Final = frozenset({"sample", "repetition", "rep", "repeat", "iteration", "trial", "round"})

@@ -10,9 +10,7 @@ import re
 from typing import Final
 
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
-
-__all__ = ["better_output"]
+from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, plain
 
 _LOOKED_AT: Final = 400
 """Lines from the start of a file."""

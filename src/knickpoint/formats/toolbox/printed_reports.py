@@ -16,11 +16,22 @@ from typing import Final
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.terminal_output import LONGEST_LINE, plain
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["Hit", "PrintedReport", "has_line", "printed_reports", "rejoined", "unread_result"]
+# Remove from captured output what is meant for a terminal only.
+
+
+LONGEST_LINE: Final = 5000
+"""Characters of a line for people; what is longer is noise, and would keep a pattern busy for long."""
+
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]|[\x00\x08]")
+
+
+def plain(line: str) -> str:
+    """Return ``line`` without colours, NULs, and what a carriage return had overwritten."""
+    return _ESCAPES.sub("", line).rpartition("\r")[2]
+
 
 _LONGEST_SHOWN: Final = 80
 """Characters of a line in a message."""
@@ -154,4 +165,17 @@ def has_line(file: FileContent, mark: str, pattern: re.Pattern[str]) -> bool:
         pattern.fullmatch(plain(line.rstrip()))
         for line in text.split("\n")
         if mark in line and len(line) <= LONGEST_LINE
+    )
+
+
+# Words about output that has no end where its tool always writes one: benchmarks may be missing behind it.
+
+
+def missing_end(what: str, line: int, *, remedy: str = "") -> Problem:
+    """Return the warning that ``what`` is missing after ``line``: what was read is right, and may not be all."""
+    return Problem(
+        what,
+        where=f"line {line}",
+        remedy=remedy or "Look whether the benchmarks ran to their end and the file is whole, then import it again.",
+        severity=Severity.WARNING,
     )

@@ -10,8 +10,6 @@ from knickpoint.formats.toolbox.numbers import NoNumberError
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Severity
 
-__all__ = ["SUCCESSFUL", "RequestCounts", "counted_requests"]
-
 SUCCESSFUL: Final = ("1", "2", "3")
 """How the codes of answers begin that are no errors."""
 

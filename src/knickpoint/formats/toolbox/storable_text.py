@@ -11,8 +11,6 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.commit import Commit
 from knickpoint.model.report import Report, ResultTable, RunReport
 
-__all__ = ["keepable", "keepable_text", "may_need_tidying"]
-
 _UNKEEPABLE: Final = re.compile("[\x00\ud800-\udfff]")
 _ESCAPE: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 """How JSON writes what no database keeps; two halves that follow each other are a whole character."""

@@ -17,20 +17,24 @@ from itertools import pairwise
 from typing import Final, cast
 
 from knickpoint.formats.toolbox.exported_points import is_export, read_export
-from knickpoint.formats.toolbox.number_notation import Habit, Number, NumberCell, number_reader
-from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, to_float
+from knickpoint.formats.toolbox.numbers import (
+    Habit,
+    NoNumberError,
+    Number,
+    NumberCell,
+    number_reader,
+    numeral,
+    to_float,
+)
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.table_cells import Cell, cell_text
-from knickpoint.formats.toolbox.table_outcomes import row_outcome
+from knickpoint.formats.toolbox.table_cells import Cell, cell_text, row_outcome
 from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Problem, Report, RunReport
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit import Better
 from knickpoint.model.unit_in_name import unit_in_name
-
-__all__ = ["name_and_unit", "read_table", "roles", "says_nothing"]
+from knickpoint.model.unit_names import Better
 
 _ROLES: Final = {
     "value": ("value", "measurement", "measured_value", "result", "sample_value"),

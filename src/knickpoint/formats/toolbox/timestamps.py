@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["in_utc", "read_moment"]
-
 _LATEST: Final = 253402300799.0
 """The last second of the year 9999; what is larger counts milli-, micro- or nanoseconds."""
 _LONGEST: Final = 100

@@ -11,8 +11,6 @@ from xml.parsers import expat
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import FormatError
 
-__all__ = ["Element", "read_markup", "root_name"]
-
 _DEEPEST: Final = 200
 _ROOT: Final = re.compile(
     r"\ufeff?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?P<name>[A-Za-z_][\w.-]*)", re.DOTALL

@@ -16,15 +16,12 @@ from knickpoint.ingest.context.file_context import CompletedRun
 from knickpoint.ingest.settings import CommitOrder, RepositorySettings
 from knickpoint.model.commit import Commit, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
-from knickpoint.model.plain_text import counted
+from knickpoint.model.plain_text import counted, without_secrets
 from knickpoint.model.report import Problem, Severity
 from knickpoint.model.revision import is_hash_or_number, is_placeholder
-from knickpoint.model.secrets import without_secrets
 
 if TYPE_CHECKING:
     from knickpoint.store import Store
-
-__all__ = ["GitCommits"]
 
 _FEW_NAMES: Final = 3
 _FEW: Final = 8

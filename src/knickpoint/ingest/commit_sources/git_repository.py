@@ -1,14 +1,21 @@
-"""Open the git repositories that the configuration names, without writing to a store."""
+"""The git repositories that the configuration names: how they are opened and found, and HEAD of a work tree."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
-from knickpoint.history import Git, NumberPattern, is_url
+from knickpoint.history import Checkout, Git, NumberPattern, is_url
+from knickpoint.ingest.commit_sources.protocol import MOST_AHEAD
 from knickpoint.ingest.settings import RepositorySettings
 from knickpoint.model.commit import Commit
+from knickpoint.model.errors import InputError
+from knickpoint.model.report import RunReport
 
-__all__ = ["commits_after", "open_git", "open_present_git"]
+# Open the git repositories that the configuration names, without writing to a store.
 
 
 def open_git(name: str, settings: RepositorySettings, directory: Path) -> Git:
@@ -55,3 +62,158 @@ def commits_after(name: str, settings: RepositorySettings, directory: Path, last
     git = open_git(name, settings, directory)
     tip = git.branches().get(settings.branch or git.default_branch())
     return git.first_parents(tip, without=[last]) if tip and tip != last else []
+
+
+# Find the name of the repository that results belong to, by its name or by its address.
+
+
+_UNNAMED: Final = "main"
+"""The name of a repository that nothing names."""
+
+_ADDRESS: Final = re.compile(r"(?:\w+://)?(?:[^@/]+@)?(?P<rest>[^?#]+)")
+
+_OWNED: Final = re.compile(r"[^/:.~][^/:]*/[^/:]+")
+"""A name such as owner/project, which is neither a path nor an address."""
+
+
+def find_repository_name(
+    requested: str, stated: str, *, configured: Mapping[str, RepositorySettings], stored: Sequence[str]
+) -> str:
+    """Return the name of the ``requested`` repository, else of the one that results state.
+
+    Either is a name, or an address of a configured repository. Results that state none, or one that is not configured,
+    belong to the only one that is. Where none is configured, commits come from the results, into a repository of the
+    stated name; results that state none belong to the only repository that is ``stored``, `main` before the first.
+
+    Raises:
+        InputError: there are several repositories, and nothing says which.
+    """
+    # A configured repository, by name or address.
+    for text in (requested, stated):
+        if text in configured:
+            return text
+        matching = _matching(text, configured)
+        if matching:
+            return matching
+    # A repository that is not configured, or the only one that is.
+    if requested:
+        return repository_name(requested)
+    if len(configured) == 1:
+        return next(iter(configured))
+    if not configured:
+        return repository_name(stated) if stated else _only_stored(stored)
+    raise InputError(
+        f"the results belong to {stated!r}, which is none of the repositories here"
+        if stated
+        else "the results do not say which repository they belong to",
+        remedy="Name it with --repository, or add the address to addresses in knickpoint.toml: "
+        + ", ".join(sorted(configured)),
+    )
+
+
+def repository_name(address: str) -> str:
+    """Return ``owner/project`` for a URL, and a name as it is."""
+    if "/" not in address or _OWNED.fullmatch(address):
+        return address
+    parts = _canonical(address).split("/")
+    original = address.rstrip("/").removesuffix(".git").replace(":", "/").split("/")
+    return "/".join(original[-2:]) if len(parts) > 2 else original[-1]
+
+
+def _only_stored(stored: Sequence[str]) -> str:
+    """Return the name of the only repository that earlier results made, `main` before the first."""
+    if len(stored) > 1 and _UNNAMED not in stored:
+        raise InputError(
+            "the results do not say which repository they belong to",
+            remedy=f"Name it with --repository: {', '.join(stored)}.",
+        )
+    return stored[0] if len(stored) == 1 else _UNNAMED
+
+
+def _matching(text: str, configured: Mapping[str, RepositorySettings]) -> str:
+    """Return the name of the configured repository with the address ``text``, "" for none."""
+    if not text:
+        return ""
+    wanted = _canonical(text)
+    for name, settings in configured.items():
+        addresses = (settings.location, settings.web, *settings.addresses)
+        if wanted in {_canonical(address) for address in addresses if address}:
+            return name
+    return ""
+
+
+def _canonical(text: str) -> str:
+    """Return what all spellings of the address of one repository have in common."""
+    found = _ADDRESS.fullmatch(text.strip())
+    plain = (found["rest"] if found else text).lower().replace(":", "/")
+    return plain.rstrip("/").removesuffix(".git").removeprefix("www.")
+
+
+# Take HEAD of a work tree as the commit of results that name none, where nothing speaks against it.
+
+
+_ZONES: Final = timedelta(hours=12)
+"""A local time that is written without its zone, and read as UTC, may be too early by this much."""
+
+_UNKNOWN: Final = "the results do not say which commit they belong to"
+
+
+def head_commit(run: RunReport, checkout: Checkout | None, source: str, written: datetime | None) -> str:
+    """Return HEAD as the commit of results that name none.
+
+    The tracked files must be those of HEAD, and the results newer than it, and no newer than their file: by the time of the run
+    where the file has one, else by the time when the file was ``written``, None for a file that comes from elsewhere.
+
+    Raises:
+        InputError: the results cannot be those of HEAD; the message says why.
+    """
+    entry = f" (entry {run.entry})" if run.entry else ""
+    if checkout is None or written is None:
+        raise InputError(
+            _UNKNOWN + entry,
+            remedy="Name it with --commit, or in a sidecar; in a CI it is read from the usual variables.",
+        )
+    reasons = list(_doubts(run, checkout, Path(source), written))
+    if reasons:
+        raise InputError(
+            f"{_UNKNOWN}{entry}, and it cannot be HEAD ({checkout.commit[:12]}): {'; '.join(reasons)}",
+            remedy="Name it with --commit (--commit HEAD takes HEAD all the same), or measure again.",
+        )
+    return checkout.commit
+
+
+def _doubts(run: RunReport, checkout: Checkout, source: Path, written: datetime) -> Iterator[str]:
+    """Yield the reasons why results are not those of HEAD."""
+    # The work tree differs from HEAD, now or when the benchmark ran.
+    changed = [path for path in checkout.changed if path != source]
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        yield f"the work tree has changes ({changed[0].relative_to(checkout.directory)}{more})"
+    if run.environment.get("commit.dirty") == "true":
+        yield "the results say that the work tree had changes"
+    # The results lie in another work tree.
+    elsewhere = _other_tree(source, checkout.directory)
+    if elsewhere is not None:
+        yield f"the work tree {elsewhere} is another one"
+    # The results are older than the commit.
+    made = run.time or written
+    latest = made + _ZONES if run.time is not None and written >= checkout.time else made
+    if latest < checkout.time:
+        what = "the run" if run.time is not None else "the file"
+        yield f"{what} is older than HEAD ({_moment(made)}, HEAD {_moment(checkout.time)})"
+    # The time of the run is no time of a run that has been.
+    if run.time is not None and run.time - MOST_AHEAD > written:
+        yield f"the run is later than its file ({_moment(run.time)}, file {_moment(written)})"
+
+
+def _other_tree(source: Path, top: Path) -> Path | None:
+    """Return the work tree around the results, else around the current directory, where that is not ``top``."""
+    for directory in (source.parent, Path.cwd()):
+        found = next((parent for parent in (directory, *directory.parents) if (parent / ".git").exists()), None)
+        if found is not None:
+            return None if found.resolve() == top.resolve() else found
+    return None
+
+
+def _moment(time: datetime) -> str:
+    return time.isoformat(sep=" ", timespec="seconds")

@@ -12,8 +12,6 @@ from knickpoint.model.plain_text import counted
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["AuthorTimes", "write_line"]
-
 AuthorTimes = Callable[[Sequence[str]], dict[str, int]]
 """Return hash → author date, in seconds since 1970, for those commits of which it is known."""
 

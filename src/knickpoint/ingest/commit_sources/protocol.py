@@ -14,8 +14,6 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.report import Problem
 from knickpoint.model.revision import is_hash_or_number
 
-__all__ = ["LITERAL_NAME", "MOST_AHEAD", "CommitSlots", "CommitSource", "is_fixed_name"]
-
 LITERAL_NAME: Final = "name:"
 """The prefix of a commit's name that is to be taken as it is, where no git repository can look it up."""
 

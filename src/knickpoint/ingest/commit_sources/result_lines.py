@@ -20,8 +20,6 @@ from knickpoint.model.commit import Commit, Line, Repository
 if TYPE_CHECKING:
     from knickpoint.store import RecordedCommits, Store
 
-__all__ = ["MAIN_BRANCHES", "USUAL_BRANCHES", "AddedCommits", "ResultLines"]
-
 _DEFAULT: Final = "main"
 _NUMBERED: Final = 0
 """How the key of a commit begins whose name is a number; such commits come before all others."""

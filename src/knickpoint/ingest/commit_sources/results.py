@@ -22,8 +22,6 @@ from knickpoint.model.revision import commit_name, full_hashes, is_hash, is_hash
 if TYPE_CHECKING:
     from knickpoint.store import Store
 
-__all__ = ["ResultCommits"]
-
 _MOST_BRANCHES: Final = 500
 """Branches of one file: each has a line of its own, and the store is kept from other writers while they are made."""
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from knickpoint.ingest.commit_sources.git import GitCommits
+from knickpoint.ingest.commit_sources.git_repository import find_repository_name
 from knickpoint.ingest.commit_sources.protocol import CommitSource
-from knickpoint.ingest.commit_sources.repository_names import find_repository_name
 from knickpoint.ingest.commit_sources.results import ResultCommits
 from knickpoint.ingest.settings import Destination, RepositorySettings
 from knickpoint.model.errors import HistoryError
-
-__all__ = ["CommitSources"]
 
 
 @dataclass

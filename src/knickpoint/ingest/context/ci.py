@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from knickpoint.model.revision import commit_name
 
-__all__ = ["CiFacts", "read_ci"]
-
 _LARGEST_EVENT: Final = 1 << 22
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from functools import cache
+from pathlib import PurePosixPath
+from posixpath import basename, dirname, join, normpath
 from typing import Final
 
+from knickpoint.formats import all_formats
 from knickpoint.ingest.context.ci import CiFacts
 from knickpoint.ingest.context.sidecar import Sidecar, read_sidecar
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Report, RunReport
-
-__all__ = ["STATED_KEY", "CompletedRun", "FileContext"]
 
 STATED_KEY: Final = "told"
 """The key of what was stated, in options that the store keeps and in digests; stores depend on this spelling."""
@@ -120,3 +123,43 @@ def _plain(sidecar: Sidecar) -> dict[str, object]:
         for name, value in values.items()
         if value
     }
+
+
+# Find the files that a format needs beside the results, such as a file with the units.
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    """Return the companions that formats ask for, as paths relative to the results."""
+    return tuple(dict.fromkeys(name for known in all_formats() for name in known.companions))
+
+
+def companions_of(name: str, read: Callable[[str], bytes | None]) -> dict[str, bytes]:
+    """Return the companions of the file ``name``, by the last part of their names.
+
+    ``read`` returns the bytes of a file, None where there is none.
+    """
+    found: dict[str, bytes] = {}
+    for companion in _names():
+        beside = normpath(join(dirname(name), companion))
+        data = read(beside) if beside != name else None
+        if data is not None:
+            found[basename(companion)] = data
+    return found
+
+
+# Find what may be the hash of a commit in the name of a results file, or in that of the directory that it lies in.
+
+
+_HASH: Final = re.compile(r"(?<![0-9A-Za-z])(?:(?=[0-9]*[a-f])[0-9a-f]{7,64}|[0-9]{8,64})(?![0-9A-Za-z])")
+"""At least seven digits as git shortens hashes; eight where none is a letter, as in one of 27 hashes and in every date."""
+
+
+def hashes_in_name(source: str, *, top: str = "") -> tuple[tuple[str, ...], ...]:
+    """Return the possible hashes in the name of the file ``source`` (a path or URL), then those in the name of its directory.
+
+    Either may be empty. The directory ``top``, which holds a work tree, says nothing about one commit.
+    """
+    path = PurePosixPath(source.replace("\\", "/"))
+    directory = "" if str(path.parent) == top else path.parent.name
+    return tuple(tuple(dict.fromkeys(_HASH.findall(name))) for name in (path.name, directory))

@@ -14,8 +14,6 @@ from knickpoint.formats.toolbox.timestamps import in_utc
 from knickpoint.model.errors import InputError
 from knickpoint.model.revision import commit_name
 
-__all__ = ["SIDECAR", "SIDECAR_SUFFIX", "Sidecar", "is_sidecar", "read_sidecar", "sidecar_of"]
-
 SIDECAR: Final = "knick.sidecar.json"
 """The sidecar of all files in its directory."""
 

@@ -1,20 +1,29 @@
-"""Stage 1: read what a results file states, in whichever format it is."""
+"""Stage 1: read what a results file states, or end its import early because it is stored already or refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from knickpoint.formats import read_found, read_mapped, read_report
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
+from knickpoint.formats.toolbox.storable_text import keepable_text
+from knickpoint.ingest.held_files import quarantine_file
+from knickpoint.ingest.identity import file_digests
+from knickpoint.ingest.import_summary import FileSummary, ImportState
 from knickpoint.ingest.memory import reading_limits, within_memory
 from knickpoint.ingest.results_file import ResultsFile
-from knickpoint.ingest.settings import IngestSettings
-from knickpoint.model.errors import FormatError
+from knickpoint.ingest.settings import Destination, IngestSettings
+from knickpoint.model.errors import DefectError, FormatError, KnickpointError
 from knickpoint.model.report import Problem, Report
+from knickpoint.store import FileState
 
-__all__ = ["ReadResults", "Reader", "read_results"]
+# Stage 1: read what a results file states, in whichever format it is.
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +73,59 @@ def _parse(file: ResultsFile, limits: ReadingLimits) -> Parsed | None:
     if file.found and not stated:
         return read_found(file.data, name=file.source, companions=file.companions, limits=limits)
     return read_report(file.data, name=file.source, format=stated, companions=file.companions, limits=limits)
+
+
+# End an import early: the content of a file is stored already, or the file is refused, as after a defect of Knickpoint.
+
+
+_LONGEST_REASON: Final = 200
+"""Characters that are shown of what an unforeseen exception says."""
+
+
+@contextmanager
+def defects_refuse(source: str) -> Iterator[None]:
+    """Let an unforeseen exception in the body refuse the file ``source``, so that it does not keep out its neighbours.
+
+    Raises:
+        DefectError: there was such an exception, anything but a ``KnickpointError`` and a lack of memory.
+    """
+    try:
+        yield
+    except (KnickpointError, MemoryError):
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__, limit=-1)[0]
+        reason = keepable_text(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
+        raise DefectError(
+            f"Knickpoint failed on it, which is a defect of Knickpoint ({reason}, in {Path(place.filename).name}, line {place.lineno})",
+            where=source,
+            remedy="Report it with the file; after an update, try again with knick ingest retry.",
+        ) from error
+
+
+def find_unchanged(destination: Destination, file: ResultsFile) -> FileSummary | None:
+    """Return the summary of content that is stored already, None where it is not.
+
+    The same content from another source is stored already too. But a source that returns to its former content is a
+    correction. Content whose runs were removed is imported again when a person names the file, not when a folder is read.
+    Removed runs may have replaced those of another file, so after a removal each file that is named is read again.
+    """
+    digests, ledger = file_digests(file, destination.ingest), destination.store.ledger
+    for entry in ledger.known_as(file.source, digests):
+        if entry.content_hash not in digests:
+            continue
+        if entry.state is FileState.STORED and (file.found or not ledger.removed_since(entry.changed)):
+            return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, same=entry.runs)
+        if entry.state is FileState.REMOVED and file.found:
+            return FileSummary(file.source, ImportState.UNCHANGED, format=entry.format, removed=True)
+    return None
+
+
+def refuse_file(
+    destination: Destination, file: ResultsFile, problems: Sequence[Problem], *, dry_run: bool
+) -> FileSummary:
+    """Put a file into quarantine, unless this is a dry run, and return its summary."""
+    if not dry_run:
+        digest = file_digests(file, destination.ingest)[0]
+        quarantine_file(destination, file.source, digest, file.data, problems, options=file.as_options())
+    return FileSummary(file.source, ImportState.REFUSED, problems=tuple(problems))

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from knickpoint.ingest.commit_sources.head_commit import head_commit
+from knickpoint.ingest.commit_sources.git_repository import head_commit
 from knickpoint.ingest.commit_sources.protocol import CommitSource
 from knickpoint.ingest.commit_sources.result_lines import USUAL_BRANCHES
-from knickpoint.ingest.context.file_context import CompletedRun
-from knickpoint.ingest.context.hashes_in_name import hashes_in_name
+from knickpoint.ingest.context.file_context import CompletedRun, hashes_in_name
 from knickpoint.ingest.identity import digest_run, file_digests, run_identity
 from knickpoint.ingest.naming_rules import NamingRules, volatile_params
 from knickpoint.ingest.results_file import ResultsFile
@@ -29,9 +28,7 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, RunReport, Severity
 from knickpoint.model.revision import is_rounded
 from knickpoint.store import FileEntry, Store
-from knickpoint.store.commits.names import listed
-
-__all__ = ["NamedRuns", "ResolvedRun", "ResolvedRuns", "name_runs", "resolve_commit_name", "resolve_runs"]
+from knickpoint.store.commits.commit_rows import listed
 
 _NO_BRANCH: Final = frozenset({"", "HEAD"})
 """What stands for a branch where none is named, or none is checked out."""

@@ -19,11 +19,9 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.params import benchmark_text, decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, Report, Severity
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.store import FileState, Receipt, RunKind, RunWrite, Store
 from knickpoint.store.points.environments import machine_difference
-
-__all__ = ["write_runs"]
 
 _CHANGES_SHOWN: Final = 10
 """Changed values that the summary of a file names."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.store.bisections import StoredBisection
 
-__all__ = ["ask_by_rule"]
-
 _RULE: str = "rule"
 """Who asks for a bisection by rule."""
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
-from knickpoint.instance.bisections.other_repositories import moved_beside, pins_of
+from knickpoint.instance.bisections.second_repository import moved_beside, pins_of
 from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.probe_results import import_probe_results, measured_elsewhere
+from knickpoint.instance.probes import import_probe_results, measured_elsewhere
 from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import BusyError, InputError, KnickpointError, StoreError
 from knickpoint.model.plain_text import counted
@@ -24,19 +24,10 @@ from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import Bisection, BisectionAnswer, BisectionProgress
-    from knickpoint.bisect.device_pool import DevicePool
+    from knickpoint.bisect.job import DevicePool
     from knickpoint.bisect.search.problem import Level
     from knickpoint.model.commit import Repository
     from knickpoint.store.bisections import BisectionRequest, StoredBisection, WaitingResults
-
-__all__ = [
-    "LEASE_SECONDS",
-    "bisection_from",
-    "bisection_of",
-    "import_waiting_results",
-    "run_bisection",
-    "run_claimed_bisection",
-]
 
 LEASE_SECONDS: Final = 60.0
 """How long a bisection stays with a worker that is silent."""
@@ -105,7 +96,7 @@ def _run(
     from knickpoint.bisect.coordinator.coordinate import coordinate
     from knickpoint.instance.bisections.second_repository import coordinate_both, other_range
     from knickpoint.store.bisections import BisectionAnswer as StoredAnswer
-    from knickpoint.watch.bisections.outcome import put_on_finding
+    from knickpoint.watch.bisections import put_on_finding
 
     bisections = instance.store.bisections
     try:
@@ -163,8 +154,8 @@ def bisection_from(instance: Instance, name: str, asked: BisectionRequest) -> Bi
         InputError: the recipe is gone or does something else than when it was asked for, or a commit is unknown.
     """
     from knickpoint.bisect.coordinator import Bisection
-    from knickpoint.bisect.coordinator.priors import capped
-    from knickpoint.instance.probe_pool import absolute_recipe, git_location
+    from knickpoint.bisect.coordinator.revision_range import capped
+    from knickpoint.instance.probes import absolute_recipe, git_location
 
     recipe = instance.config.bisect.get(asked.recipe)
     if recipe is None or recipe.digest != asked.digest:

@@ -11,8 +11,6 @@ from knickpoint.bisect.search.problem import PlannedProbe, Posterior
 from knickpoint.model.bisection import Measured, ProbeResult, Target
 from knickpoint.store.bisections import Journal, StoredPosterior
 
-__all__ = ["StoreJournal", "stored_posterior"]
-
 _MOST_TRACES: Final = 500
 """Traces of one probe whose values are kept with it; of more, only that of the bisection."""
 
@@ -27,7 +25,7 @@ def stored_posterior(posterior: Posterior) -> StoredPosterior:
 
 @dataclass
 class StoreJournal:
-    """Keeps the probes of one bisection in the store; see :class:`~knickpoint.bisect.coordinator.journal.Journal`.
+    """Keeps the probes of one bisection in the store; see :class:`~knickpoint.bisect.coordinator.bisection.Journal`.
 
     Attributes:
         journal: the journal in the store, of the worker that coordinates the bisection.

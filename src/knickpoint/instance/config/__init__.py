@@ -1,7 +1,5 @@
 """The configuration of an instance: the settings of ``knickpoint.toml``, and how they are read and checked."""
 
-from knickpoint.instance.config.limits import LimitSettings
-from knickpoint.instance.config.quarantine import HookSettings, QuarantineSettings
 from knickpoint.instance.config.reader import CONFIG_FILE, read_config
 from knickpoint.instance.config.settings import (
     CanarySettings,
@@ -11,8 +9,11 @@ from knickpoint.instance.config.settings import (
     DirectionSettings,
     FindingSettings,
     HistorySettings,
+    HookSettings,
+    LimitSettings,
     MissingSettings,
     NatsSettings,
+    QuarantineSettings,
     RetentionSettings,
     ServerSettings,
     StoreSettings,

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from knickpoint.instance.config.bisect_checks import check_recipes
-from knickpoint.instance.config.ci_job_checks import check_ci_jobs
-from knickpoint.instance.config.monitoring import check_monitoring
-from knickpoint.instance.config.notification_checks import check_notifications
-from knickpoint.instance.config.schedule_checks import check_schedules
-from knickpoint.instance.config.settings import Config, StoreSettings
+from knickpoint.instance.config.checks import (
+    check_ci_jobs,
+    check_notifications,
+    check_recipes,
+    check_schedules,
+    check_work,
+)
+from knickpoint.instance.config.settings import Config, StoreSettings, check_monitoring
 from knickpoint.instance.config.sign_in_checks import check_sign_in
 from knickpoint.instance.config.toml_tables import read_section
-from knickpoint.instance.config.work_checks import check_work
 from knickpoint.model.errors import ConfigError, QueryError
 from knickpoint.model.query import parse_query
-
-__all__ = ["CONFIG_FILE", "read_config", "read_store_settings", "read_table"]
 
 CONFIG_FILE: Final = "knickpoint.toml"
 _MOST_DAYS: Final = 36_500

@@ -13,8 +13,6 @@ from typing import Any
 from knickpoint.instance.config.reader import CONFIG_FILE
 from knickpoint.instance.config.settings import Config
 
-__all__ = ["attribute_meanings", "configuration_page"]
-
 _ATTRIBUTE = re.compile(r"^(\w+): (.*)$")
 
 

@@ -2,44 +2,215 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
+from typing import Final
 
 from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettings, SignInSettings
 from knickpoint.bisect.settings import DeviceSettings, PoolSettings, RecipeSettings, ScheduleSettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
-from knickpoint.instance.config.limits import LimitSettings
-from knickpoint.instance.config.monitoring import MonitoringSettings
-from knickpoint.instance.config.quarantine import HookSettings, QuarantineSettings
 from knickpoint.model.alert import Alert
-from knickpoint.model.announcement import AnnouncementRule
 from knickpoint.model.direction import DirectionRule
+from knickpoint.model.errors import ConfigError
+from knickpoint.model.notification import AnnouncementRule
+from knickpoint.model.plain_text import address_with_secret, secret
 from knickpoint.model.query import parse_query
-from knickpoint.model.secrets import address_with_secret, secret
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.notify.settings import ChannelSettings, NotifySettings
 from knickpoint.outgoing.settings import OutgoingSettings
-from knickpoint.people.settings import PersonSettings
+from knickpoint.people import PersonSettings
 
-__all__ = [
-    "CanarySettings",
-    "CheckSettings",
-    "Config",
-    "DirectionChoice",
-    "DirectionSettings",
-    "FindingSettings",
-    "HistorySettings",
-    "MissingSettings",
-    "NatsSettings",
-    "RetentionSettings",
-    "RunnerChoice",
-    "ServerSettings",
-    "StoreSettings",
-    "TicketSettings",
-    "WorkSettings",
-    "WorkerSettings",
-]
+# The limits on what one caller, one connection and one request may take from the server.
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """Bound what one caller, one connection and one request may take; ``[limits]``.
+
+    Attributes:
+        requests_per_minute: requests to the API a minute from one caller: by name, or by address where the caller is not
+            known. More are refused (429).
+        sign_ins_per_minute: attempts to sign in, and requests with credentials that are refused, a minute from one
+            address. More are refused (429).
+        costly_at_once: requests that read values, traces or findings, and decisions, that are worked on at the same time.
+        costly_per_caller: how many of them may be of one caller.
+        uploads_at_once: uploads of results that are imported at the same time, each in a process of its own; one place is kept free
+            of those of one caller.
+        uploads_per_caller: uploads of one caller that are received at the same time.
+        uploads_waiting: uploads of all callers that are under way or wait; further ones are refused at once (429), with the time to
+            wait.
+        upload_megabytes_waiting: the same for their size in megabytes.
+        wait_seconds: how long a costly request waits for its turn; after that, it is refused (429 where the caller has
+            too many, 503 where all callers together have).
+        upload_wait_seconds: how long an upload waits for its turn.
+        import_seconds: how long an upload may take to be imported, and a file of a watched source to be read; after that, it is
+            stopped, and the file is refused (400).
+        request_seconds: how long a costly request may work; after that, it is stopped (503).
+        request_values: values (traces × commits) that a request may read at a time, and a formula in total.
+        body_bytes: size of the body of a request, uploads excepted (413).
+        large_bodies_per_minute: bodies of more than 20,000 bytes a minute from one address, uploads excepted (429).
+        address_bytes: size of the address of a request, with its parameters (414).
+        header_bytes: size of all headers of a request (431).
+        head_seconds: how long a client may take for the address and the headers of a request; then it is disconnected.
+        idle_seconds: how long a connection stays open without a request.
+        body_seconds: how long a client may pause while it sends a body or takes a response, and the time for the first
+            bytes of a body (408).
+        body_bytes_per_second: the least rate, on average, at which a body is sent after that time (408).
+        connections: connections that are open at the same time; further ones are refused (503).
+        connections_per_address: how many of them may be from one address; proxies of `[server]` are excepted.
+        shortcuts: short ids that are kept; further ones are refused.
+    """
+
+    requests_per_minute: int = 6000
+    sign_ins_per_minute: int = 60
+    costly_at_once: int = 8
+    costly_per_caller: int = 4
+    uploads_at_once: int = 3
+    uploads_per_caller: int = 8
+    uploads_waiting: int = 200
+    upload_megabytes_waiting: int = 1000
+    wait_seconds: float = 20.0
+    upload_wait_seconds: float = 300.0
+    import_seconds: float = 300.0
+    request_seconds: float = 45.0
+    request_values: int = 20_000_000
+    body_bytes: int = 4_000_000
+    large_bodies_per_minute: int = 30
+    address_bytes: int = 64_000
+    header_bytes: int = 64_000
+    head_seconds: float = 10.0
+    idle_seconds: int = 15
+    body_seconds: float = 20.0
+    body_bytes_per_second: int = 10_000
+    connections: int = 900
+    connections_per_address: int = 300
+    shortcuts: int = 100_000
+
+
+# The settings of what an instance says about itself: its log, and its metrics for Graphite.
+
+
+_PREFIX: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_GREATEST_PORT: Final = 65_535
+
+
+class LogChoice(Enum):
+    """Say how the log is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringSettings:
+    """Say how an instance reports about itself; ``[monitoring]``. Prometheus reads `/api/v1/metrics` without a setting.
+
+    Attributes:
+        log: `text` for people, or `json`: a line of JSON for each message and each request, with the id of the request.
+        graphite: `host:port` of a Graphite server (plaintext protocol) to which each process sends its metrics.
+        graphite_prefix: what the names of the metrics begin with there. `{host}` is the name of the machine, and `{process}` what the
+            process runs, and its port, as in `api-8765`: so processes with one configuration do not write over each other.
+        graphite_seconds: how often they are sent.
+    """
+
+    log: LogChoice = LogChoice.TEXT
+    graphite: str = ""
+    graphite_prefix: str = "knickpoint.{host}.{process}"
+    graphite_seconds: float = 60.0
+
+
+def graphite_address(settings: MonitoringSettings) -> tuple[str, int] | None:
+    """Return host and port of the Graphite server, None where there is none or the setting is no address."""
+    host, colon, port = settings.graphite.rpartition(":")
+    if not (host and colon and port.isdecimal() and 0 < int(port[:6]) <= _GREATEST_PORT):
+        return None
+    return host.strip("[]"), int(port)
+
+
+def graphite_prefix(settings: MonitoringSettings, host: str, process: str) -> str:
+    """Return the prefix of the process ``process`` of the machine ``host``; what divides names in Graphite becomes a dash."""
+    return _filled(settings.graphite_prefix, _UNFIT.sub("-", host), _UNFIT.sub("-", process))
+
+
+def _filled(prefix: str, host: str, process: str) -> str:
+    return prefix.replace("{host}", host).replace("{process}", process)
+
+
+def check_monitoring(settings: MonitoringSettings, path: Path) -> None:
+    """Check the section ``[monitoring]`` of the file at ``path``.
+
+    Raises:
+        ConfigError: a setting cannot be used.
+    """
+    where = f"{path}, [monitoring]"
+    if settings.graphite and graphite_address(settings) is None:
+        raise ConfigError(
+            f"graphite is {settings.graphite!r}",
+            where=where,
+            remedy='Write host:port, as in "graphite.example.org:2003".',
+        )
+    if not _PREFIX.fullmatch(_filled(settings.graphite_prefix, "host", "process")):
+        raise ConfigError(
+            f"graphite_prefix is {settings.graphite_prefix!r}",
+            where=where,
+            remedy="Use letters, digits, _ and -, with dots between, and {host} and {process} in it.",
+        )
+    if settings.graphite_seconds < 1:
+        raise ConfigError(
+            f"graphite_seconds is {settings.graphite_seconds:g}", where=where, remedy="Give 1 or more seconds."
+        )
+
+
+# The settings of quarantined results and of the hooks that ask for re-runs.
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineSettings:
+    """Say when results of a machine that moved are quarantined; ``[quarantine]``.
+
+    Attributes:
+        watch: whether results are quarantined at all.
+        wait_hours: without an outcome, quarantined results count after this time.
+        minimum_effect: canaries that move by less, as a share of their level, have not moved.
+        machine: facts of the environment that name the machine of a run; the first that it states counts.
+        facts: facts of the environment whose change makes results suspect where no canary was measured.
+        stays: so many commits in a row with a moved canary are a new level of the machine, and their results count.
+        facts_stay: the same for changed facts without canaries.
+    """
+
+    watch: bool = True
+    wait_hours: float = 48.0
+    minimum_effect: float = 0.02
+    machine: tuple[str, ...] = ("machine", "host", "hostname", "node")
+    facts: tuple[str, ...] = ("kernel", "cpu", "cpu_governor", "governor", "microcode", "compiler", "os")
+    stays: int = 5
+    facts_stay: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HookSettings:
+    """Call a command or an address once for each run that is quarantined, to ask for a re-run; ``[hooks.NAME]``.
+
+    Attributes:
+        name: unique in the instance.
+        command: program and arguments, as in `["/opt/bench/rerun", "--quick"]`; no shell reads it. The facts are in its
+            environment.
+        url: address that gets the facts as JSON, signed.
+        signing_secret: of an address: the secret that signs, as in `${HOOK_SECRET}`.
+        seconds: time after which a call counts as failed, and the command is ended.
+        attempts: how often a call is tried.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = address_with_secret("")
+    signing_secret: str = secret()
+    seconds: float = 60.0
+    attempts: int = 6
 
 
 @dataclass(frozen=True, slots=True)

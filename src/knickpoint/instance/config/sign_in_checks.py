@@ -15,8 +15,6 @@ from knickpoint.access.settings import RoleSettings, SignInKind, SignInSettings
 from knickpoint.instance.config.settings import Config
 from knickpoint.model.errors import ConfigError
 
-__all__ = ["check_sign_in"]
-
 _WEBSITE: Final = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?", re.IGNORECASE)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]+")

@@ -18,10 +18,8 @@ from enum import Enum
 from typing import Any, Final, TypeVar, cast
 
 from knickpoint.model.errors import ConfigError
+from knickpoint.model.plain_text import SECRET
 from knickpoint.model.renamed import new_name
-from knickpoint.model.secrets import SECRET
-
-__all__ = ["read_section"]
 
 Section = TypeVar("Section")
 

@@ -14,15 +14,11 @@ from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.instance.config import CONFIG_FILE
 from knickpoint.instance.instance import Instance, create_instance, open_instance
-from knickpoint.instance.move_in.local_origin import find_local_origin
-from knickpoint.instance.move_in.origin import Origin
-from knickpoint.instance.move_in.web_origin import find_published_origin
+from knickpoint.instance.move_in.origins import Origin, find_local_origin, find_published_origin
 from knickpoint.instance.work_tree import repository_around
 from knickpoint.model.plain_text import counted
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.watch.alert_run.run_summary import RunSummary
-
-__all__ = ["MoveInSummary", "move_in"]
 
 _LARGEST_MEGABYTES: Final = 512
 _MOST_REASONS: Final = 5

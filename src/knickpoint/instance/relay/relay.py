@@ -7,27 +7,171 @@ connects again. The outbox keeps the events in the meantime, so nothing is lost.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from knickpoint.instance.config import Config
+from knickpoint.instance.config import Config, NatsSettings
 from knickpoint.instance.instance import Instance, open_configured_store
-from knickpoint.instance.relay.connection import authorities_file, connected, credentials_file, servers_shown
-from knickpoint.instance.relay.publisher import Publisher, listen_to_outbox
-from knickpoint.instance.relay.receiver import Receiver
-from knickpoint.instance.relay.session import Session, wait_for_end
-from knickpoint.instance.relay.subjects import Subjects
-from knickpoint.model.errors import ConfigError, KnickpointError
+from knickpoint.instance.relay.session import Publisher, Receiver, Session, listen_to_outbox, wait_for_end
+from knickpoint.instance.relay.subjects import LARGEST_BYTES, Subjects, prepare_stream
+from knickpoint.model.errors import ConfigError, KnickpointError, ServiceError
+from knickpoint.model.plain_text import without_secrets
 from knickpoint.store import Store
 
-__all__ = ["Relay", "uses_nats"]
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+
+# Connect to a NATS server, and turn its errors into errors with a remedy.
+
+
+_CONNECT_SECONDS: Final = 5
+_CLOSE_SECONDS: Final = 5.0
+_PING_SECONDS: Final = 20
+_HEADER_BYTES: Final = 1024
+_TOKEN: Final = b"BEGIN NATS USER JWT"
+
+
+@asynccontextmanager
+async def connected(
+    settings: NatsSettings,
+    directory: Path,
+    subjects: Subjects,
+    *,
+    publisher: Publisher | None,
+    receiver: Receiver | None,
+    announce: Callable[[str], None],
+    poll_seconds: float,
+) -> AsyncIterator[Session]:
+    """Connect, prepare the stream, and open a session on it.
+
+    Raises:
+        ServiceError: no server accepts the connection, or the server fails while the ``with`` lasts.
+    """
+    lost = asyncio.Event()
+    with _as_service_errors(settings.url):
+        client = await _connect(settings, directory, lost)
+        try:
+            jetstream = client.jetstream()
+            accepted = await prepare_stream(jetstream, subjects, settings.replicas)
+            sizes = [size for size in (accepted, client.max_payload) if size > 0]
+            session = Session(client, jetstream, publisher, receiver, announce, poll_seconds, lost)
+            session.largest = min(LARGEST_BYTES, *(size - _HEADER_BYTES for size in sizes))
+            await session.begin()
+            yield session
+        finally:
+            await _close(client)
+
+
+async def _connect(settings: NatsSettings, directory: Path, lost: asyncio.Event) -> Client:
+    """Connect to the first server that accepts; the client must not reconnect, because the relay does."""
+    from nats.aio.client import Client
+    from nats.errors import Error, NoServersError
+
+    reasons: list[Exception] = [ConnectionError("no server is named")]
+
+    async def on_error(error: Exception) -> None:
+        reasons.append(error)
+
+    async def on_closed() -> None:
+        lost.set()
+
+    token, seed = _credentials(credentials_file(settings, directory))
+    authorities = authorities_file(settings, directory)
+    trusted = ssl.create_default_context(cafile=authorities) if authorities is not None else None
+    for url in filter(None, (part.strip() for part in settings.url.split(","))):
+        client = Client()
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS + _CLOSE_SECONDS):
+                await client.connect(
+                    url,
+                    name=f"knickpoint {settings.stream}".strip(),
+                    error_cb=on_error,
+                    closed_cb=on_closed,
+                    allow_reconnect=False,
+                    max_reconnect_attempts=1,
+                    reconnect_time_wait=0,
+                    connect_timeout=_CONNECT_SECONDS,
+                    ping_interval=_PING_SECONDS,
+                    tls=trusted,
+                    user_credentials=token,
+                    nkeys_seed=seed,
+                )
+        except (Error, OSError) as error:
+            if not isinstance(error, NoServersError):
+                reasons.append(error)
+            await _close(client)
+        else:
+            return client
+    raise next((reason for reason in reversed(reasons) if isinstance(reason, ssl.SSLError)), reasons[-1])
+
+
+async def _close(client: Client) -> None:
+    """Close a connection; a client whose TLS handshake failed never reports that it is closed."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(client.close(), _CLOSE_SECONDS)
+
+
+def _credentials(credentials: Path | None) -> tuple[str | None, str | None]:
+    """Return the file as one with a signed token, or as one with the bare seed of an nkey; the other is None."""
+    if credentials is None:
+        return None, None
+    return (str(credentials), None) if _TOKEN in credentials.read_bytes() else (None, str(credentials))
+
+
+def authorities_file(settings: NatsSettings, directory: Path) -> Path | None:
+    """Return the path of the certificates to trust, None where the configuration names none."""
+    return directory / Path(settings.authorities).expanduser() if settings.authorities else None
+
+
+def credentials_file(settings: NatsSettings, directory: Path) -> Path | None:
+    """Return the path of the credentials, None where the configuration names none."""
+    return directory / Path(settings.credentials).expanduser() if settings.credentials else None
+
+
+def servers_shown(url: str) -> str:
+    """Return the addresses of servers without users, passwords and tokens."""
+    parts = (part.strip() for part in url.split(","))
+    return ", ".join(without_secrets(part if "://" in part else f"nats://{part}") for part in parts)
+
+
+@contextmanager
+def _as_service_errors(url: str) -> Iterator[None]:
+    """Turn the errors of NATS into a :class:`ServiceError` with a remedy."""
+    from nats.errors import Error
+    from nats.js.errors import APIError, NoStreamResponseError, ServiceUnavailableError
+
+    where = servers_shown(url)
+    try:
+        yield
+    except (NoStreamResponseError, ServiceUnavailableError) as error:
+        remedy = "Start the server with JetStream (nats-server -js)."
+        raise ServiceError("NATS does not offer JetStream", where=where, remedy=remedy) from error
+    except APIError as error:
+        remedy = "Correct stream in [nats], or the rights of the account."
+        raise ServiceError(f"JetStream refuses: {error.description}", where=where, remedy=remedy) from error
+    except ssl.SSLError as error:
+        remedy = "Name the authority of its certificate in authorities of [nats], or correct the certificate."
+        raise ServiceError(f"NATS cannot be trusted: {error}", where=where, remedy=remedy) from error
+    except (Error, OSError) as error:
+        if "authori" in str(error).lower() or "authenti" in str(error).lower():
+            remedy = "Correct the user, the token or the credentials in [nats]."
+            raise ServiceError(
+                f"NATS does not let us in: {without_secrets(str(error))}", where=where, remedy=remedy
+            ) from error
+        remedy = "Start the server, or correct url in [nats]; nothing is lost in the meantime."
+        raise ServiceError(
+            f"NATS does not answer: {without_secrets(str(error)) or type(error).__name__}", where=where, remedy=remedy
+        ) from error
+
 
 _FIRST_PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 30.0

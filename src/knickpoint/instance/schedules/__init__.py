@@ -1,9 +1,8 @@
 """The schedules of an instance: what they choose, the probes that they make, and what becomes of them."""
 
-from knickpoint.instance.schedules.planning import plan_fills, plan_new
+from knickpoint.instance.schedules.planning import ScheduledLine, plan_fills, plan_new, read_scheduled_line
 from knickpoint.instance.schedules.rounds import ScheduleRounds
 from knickpoint.instance.schedules.schedule_status import ScheduleStatus, describe_policy, schedule_status
-from knickpoint.instance.schedules.scheduled_line import ScheduledLine, read_scheduled_line
 
 __all__ = [
     "ScheduleRounds",

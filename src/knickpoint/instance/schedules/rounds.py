@@ -15,20 +15,22 @@ from typing import TYPE_CHECKING, Final
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.settings import DeviceUse
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.probe_pool import absolute_recipe, git_location, open_probe_pool
-from knickpoint.instance.probe_results import import_probe_results
-from knickpoint.instance.schedules.pins import pins_for
-from knickpoint.instance.schedules.planning import plan_fills, plan_new
-from knickpoint.instance.schedules.scheduled_line import ScheduledLine, read_scheduled_line, repository_of
+from knickpoint.instance.probes import absolute_recipe, git_location, import_probe_results, open_probe_pool
+from knickpoint.instance.schedules.planning import (
+    ScheduledLine,
+    pins_for,
+    plan_fills,
+    plan_new,
+    read_scheduled_line,
+    repository_of,
+)
 from knickpoint.model.bisection import SCHEDULE_FACT, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import ConfigError, HistoryError, KnickpointError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.store.schedules import ChosenCommit, ScheduledProbe, ScheduledProbeState
 
 if TYPE_CHECKING:
-    from knickpoint.bisect.device_pool import DevicePool
-
-__all__ = ["ScheduleRounds"]
+    from knickpoint.bisect.job import DevicePool
 
 _LEASE: Final = timedelta(minutes=2)
 _MOST_ATTEMPTS: Final = 5

@@ -11,11 +11,9 @@ from typing import Final
 from knickpoint.bisect.schedule import Waiting, waiting_commits
 from knickpoint.bisect.settings import ScheduleMode, ScheduleSettings
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.schedules.scheduled_line import ScheduledLine, read_scheduled_line
+from knickpoint.instance.schedules.planning import ScheduledLine, read_scheduled_line
 from knickpoint.model.errors import KnickpointError
 from knickpoint.store.schedules import ScheduledProbe, ScheduledProbeState
-
-__all__ = ["ScheduleStatus", "describe_policy", "schedule_status"]
 
 _LATE: Final = timedelta(minutes=30)
 """How long after its time a commit may be chosen: a worker looks every few seconds."""

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.instance.accepted_findings import acknowledge_accepted
+from knickpoint.instance.alert_round import acknowledge_accepted
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.worker.measures import NoMeasures, WorkMeasures
-from knickpoint.instance.worker.task_runner import Announce
+from knickpoint.instance.worker.task_runner import Announce, NoMeasures, WorkMeasures
 from knickpoint.model.alert import Alert
 from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.model.plain_text import counted
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from knickpoint.store import Event
     from knickpoint.work import Runner
-
-__all__ = ["AlertRuns"]
 
 _BATCH: Final = 256
 """Events that one run of the alerts processes together."""
@@ -155,7 +152,7 @@ class AlertRuns:
 
     def _runner(self) -> Runner:
         """Return where to detect; a worker that detects in its own process caches views."""
-        from knickpoint.watch.detection.caching_runner import CachingRunner
+        from knickpoint.watch.detection.judged_rows import CachingRunner
         from knickpoint.work import Place
 
         if self.instance.runner.place is not Place.HERE:

@@ -7,14 +7,14 @@ every exception, announces a reason once, doubles the pause from one second to f
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from knickpoint.model.errors import KnickpointError
-
-__all__ = ["Announce", "Failures", "Task", "TaskRunner"]
 
 _LOG: Final = logging.getLogger("knickpoint.worker")
 _FIRST_PAUSE_SECONDS: Final = 1.0
@@ -101,3 +101,49 @@ class TaskRunner:
             return False
         self._due[name] = now + every_seconds
         return True
+
+
+# Threads that run beside the rounds of a worker and end with them.
+
+
+@contextmanager
+def side_threads(stop: threading.Event, targets: Mapping[str, Callable[[threading.Event], None]]) -> Iterator[None]:
+    """Run ``targets``, by the name of their thread, while a ``with`` lasts; at its end, set ``stop`` and wait for them.
+
+    Each target is called with ``stop`` and returns soon after that is set.
+    """
+    threads = [
+        threading.Thread(target=target, args=(stop,), name=f"knickpoint-{name}", daemon=True)
+        for name, target in targets.items()
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+# What a worker measures of its own work; the server makes metrics of it.
+
+
+class WorkMeasures(Protocol):
+    """Receives what a worker measures."""
+
+    def detected(self, method: str, seconds: float, traces: int) -> None:
+        """Record a run of an alert with ``method`` over ``traces``."""
+
+    def judged(self, seconds: float) -> None:
+        """Record that results were judged so many seconds after they were stored; their findings are there."""
+
+
+class NoMeasures:
+    """Record nothing."""
+
+    def detected(self, method: str, seconds: float, traces: int) -> None:
+        """Do nothing."""
+
+    def judged(self, seconds: float) -> None:
+        """Do nothing."""

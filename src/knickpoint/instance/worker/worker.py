@@ -20,21 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.instance.alert_files import read_alert_files
-from knickpoint.instance.hooks import call_hooks
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import find_notices
-from knickpoint.instance.quarantine import QuarantineRounds
+from knickpoint.instance.quarantine import QuarantineRounds, call_hooks
 from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
 from knickpoint.instance.separate_import import separate_reader
 from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
-from knickpoint.instance.worker.bisecting import Bisecting
 from knickpoint.instance.worker.heartbeat import Heartbeat
-from knickpoint.instance.worker.measures import NoMeasures, WorkMeasures
-from knickpoint.instance.worker.scheduling import Scheduling
-from knickpoint.instance.worker.sending import Sending
-from knickpoint.instance.worker.task_runner import Announce, Failures, Task, TaskRunner
+from knickpoint.instance.worker.side_work import Bisecting, Scheduling, Sending
+from knickpoint.instance.worker.task_runner import Announce, Failures, NoMeasures, Task, TaskRunner, WorkMeasures
 from knickpoint.model.plain_text import counted
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 
@@ -42,8 +38,6 @@ if TYPE_CHECKING:
     from knickpoint.ingest import ImportSummary, WatchedSource
     from knickpoint.ingest.settings import SourceSettings
     from knickpoint.instance.relay import Relay
-
-__all__ = ["Worker"]
 
 _MOST_NOTICES: Final = 20
 _HOUR_SECONDS: Final = 3600.0
@@ -290,7 +284,7 @@ class Worker:
         settings = self.instance.config.tickets
         if not settings.file or not self._tasks.is_due("tickets", settings.every_seconds):
             return False
-        from knickpoint.instance.ticket_import import import_tickets, read_ticket_file
+        from knickpoint.instance.trackers import import_tickets, read_ticket_file
 
         rows = read_ticket_file(self.instance.directory / Path(settings.file).expanduser())
         imported = import_tickets(self.instance.store, rows, replace=True)

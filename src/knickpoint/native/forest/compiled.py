@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from knickpoint.native.binding import lib
 from knickpoint.native.forest.forest import Forest
 
-__all__ = ["PackedForest", "pack_forest", "take_parts"]
-
 
 class PackedForest(ctypes.Structure):
     """The struct ``KpForest`` of ``exports.h``, a forest as the kernel reads it.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.forest.forest import Forest
 
-__all__ = ["judge", "take_parts"]
-
 Array = NDArray[np.float64]
 
 

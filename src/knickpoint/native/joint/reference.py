@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.q_hat.reference import form_weight
 
-__all__ = ["joint_q"]
-
 
 def joint_q(points: NDArray[np.float64], alpha: float, least: int, *, v_form: bool, both: bool) -> NDArray[np.float64]:
     """Return the largest Q-hat of every tau: ``q[t]`` for the first ``t`` points against those up to any kappa.

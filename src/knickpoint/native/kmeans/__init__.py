@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from knickpoint.native.kmeans.lloyd import Clustering, Lloyd, lloyd
-from knickpoint.native.kmeans.packing import Packed
-from knickpoint.native.kmeans.sharing import sharing
-from knickpoint.native.kmeans.start import choose_start
+from knickpoint.native.kmeans.lloyd import Clustering, Lloyd, Packed, choose_start, lloyd, sharing
 
 __all__ = ["Clustering", "Lloyd", "Packed", "choose_start", "lloyd", "sharing"]

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.binding import lib
 
-__all__ = ["approach", "assign", "move", "pack"]
-
 _ALIGNMENT = 64
 
 

@@ -2,19 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native.choice import choose
 from knickpoint.native.kmeans import reference
-from knickpoint.native.kmeans.packing import BLOCK, Packed, pack
-from knickpoint.native.kmeans.sharing import Share, sharing
 
-__all__ = ["Clustering", "Lloyd", "lloyd"]
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+
+# Pack matrices once for all passes over their rows.
+
+
+pack = choose(reference.pack)
+
+BLOCK: Final = 2048
+"""Rows that a thread takes at a time, a multiple of the rows that lie side by side when packed; sums are added in the order of the blocks."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Packed:
+    """Hold a matrix of float32 without ``nan``, and a second, packed copy of it that the kernels read."""
+
+    rows: NDArray[np.float32]
+    form: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float32] | Packed) -> Packed:
+        """Pack ``rows``, unless they are."""
+        if isinstance(rows, Packed):
+            return rows
+        matrix = np.ascontiguousarray(rows, dtype=np.float32)
+        return cls(matrix, pack(matrix))
+
+
+# Share blocks of rows between threads.
+
+
+Share = Callable[[Callable[[int], Any], range], Iterable[Any]]
+"""Calls a function for each block, as ``map`` does, in any order; the answers come in the order of the blocks."""
+
+
+@contextmanager
+def sharing(threads: int, blocks: range) -> Iterator[Share]:
+    """Give ``map``, or a ``map`` whose work the calling thread shares with a pool that lives as long as the context.
+
+    A single block is work for the calling thread: handing it over takes longer than the work.
+    """
+    others = min(threads, len(blocks)) - 1
+    if others < 1:
+        yield map
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(others) as pool:
+        yield lambda function, places: _share(pool, others, function, places)
+
+
+def _share(pool: ThreadPoolExecutor, others: int, function: Callable[[int], Any], blocks: range) -> list[Any]:
+    """Call ``function`` for each of ``blocks`` here and in as many ``others``: whoever is done takes the next one.
+
+    So a busy core slows nobody down, and a pass costs one message for each thread, not one for each block.
+    """
+    waiting = deque(enumerate(blocks))
+    answers: list[Any] = [None] * len(blocks)
+
+    def work() -> None:
+        while True:
+            try:
+                place, block = waiting.popleft()
+            except IndexError:
+                return
+            answers[place] = function(block)
+
+    helping = [pool.submit(work) for _ in range(others)]
+    work()
+    for future in helping:
+        if not future.cancel():
+            future.result()
+    return answers
+
 
 _assign = choose(reference.assign)
 _move = choose(reference.move)
@@ -136,3 +210,39 @@ def lloyd(
         if moved:
             state.assign(centroids, share)
     return Clustering(state.labels, centroids, state.distances(), state.counts, done, converged=moved <= least)
+
+
+# Choose where k-means starts, by k-means++ (Arthur and Vassilvitskii, SODA 2007).
+
+
+_approach = choose(reference.approach)
+
+
+def choose_start(
+    rows: NDArray[np.float32] | Packed, k: int, random: np.random.Generator, *, threads: int = 1
+) -> list[int]:
+    """Choose ``k`` different rows far apart by k-means++; the answer does not depend on ``threads``.
+
+    The first is drawn evenly, each further one with a probability that grows with the squared distance to the nearest
+    row chosen so far; fewer come back when fewer rows differ. A choice takes one pass over the matrix.
+    """
+    packed = Packed.of(rows)
+    count = len(packed.rows)
+    near = np.full(count, np.inf, np.float32)
+    chosen = [int(random.integers(count))]
+
+    def approach(first: int) -> None:
+        stop = min(first + BLOCK, count)
+        _approach(packed.form, packed.rows.shape, first, stop, packed.rows[chosen[-1]], near)
+
+    blocks = range(0, count, BLOCK)
+    with sharing(threads, blocks) as share:
+        while len(chosen) < k:
+            for _ in share(approach, blocks):
+                pass
+            weights = np.cumsum(near, dtype=np.float64)
+            if not weights[-1] > 0:
+                break
+            place = int(np.searchsorted(weights, random.random() * weights[-1], side="right"))
+            chosen.append(min(place, count - 1))
+    return chosen

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["approach", "assign", "move", "pack"]
-
 
 def pack(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the form of a float32 matrix that :func:`assign` reads: here the matrix itself."""

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.binding import lib
 
-__all__ = ["extend_partition"]
-
 
 def extend_partition(
     former: NDArray[np.float64], weight: NDArray[np.float64], value: NDArray[np.float64], square: NDArray[np.float64]

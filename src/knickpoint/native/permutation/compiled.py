@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.binding import lib
 
-__all__ = ["permute"]
-
 
 def permute(
     ordered: NDArray[np.float64],

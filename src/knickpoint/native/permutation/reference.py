@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.q_hat.reference import q_hat, q_of_both
 
-__all__ = ["draw_permutations", "permute"]
-
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from knickpoint.native.binding import lib
 from knickpoint.native.points.tiles import PointTiles
 
-__all__ = ["LOST", "WILD", "lay", "narrowed"]
-
 LOST, WILD = 1, 2
 """The flags that C returns; ``exports.h`` has the same."""
 

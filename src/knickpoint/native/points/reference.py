@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.points.tiles import PointTiles
 
-__all__ = ["lay", "narrowed"]
-
 
 def narrowed(values: NDArray[np.float64]) -> tuple[NDArray[np.float32], bool, bool]:
     """Return contiguous ``values`` as float32, whether that lost nothing (NaN stays NaN), and whether all are finite."""

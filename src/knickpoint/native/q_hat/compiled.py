@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.binding import lib
 
-__all__ = ["q_hat", "scan_both"]
-
 
 def q_hat(values: NDArray[np.float64], alpha: float, *, v_form: bool) -> NDArray[np.float64]:
     """Return Q-hat of every split of ``values``; see the reference. O(T log T) for ``alpha`` 1."""

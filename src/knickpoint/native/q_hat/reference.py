@@ -7,8 +7,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TIED", "form_weight", "q_hat", "q_of_both", "scan_both"]
-
 TIED: Final = 1e-10
 """A Q this much short of another, relatively, equals it: the same sums were only added in another order."""
 

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from knickpoint.native.binding import lib
 
-__all__ = ["compare_ranks"]
-
 Floats = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST_TIED", "compare_ranks"]
-
 LARGEST_TIED: Final = 25
 """Samples up to this size each get an exact tail where values are tied."""
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from knickpoint.native.binding import lib
 from knickpoint.native.regions.reference import Region
 
-__all__ = ["describe_regions"]
-
 
 def describe_regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[Region | None]:
     """Describe the measured values between each two of the ``bounds``; see the reference."""

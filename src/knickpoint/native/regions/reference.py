@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Region", "describe_regions"]
-
 
 class Region(NamedTuple):
     """Hold the first and the last measured row of a level, how many rows were measured, and their statistics."""

@@ -10,8 +10,6 @@ from knickpoint.native.forest.compiled import pack_forest
 from knickpoint.native.forest.forest import Forest
 from knickpoint.native.segmentation.result import Segmentation, Segmentations
 
-__all__ = ["segment", "segment_many"]
-
 _PROOFS = int(lib.kp_segment_proofs())
 
 

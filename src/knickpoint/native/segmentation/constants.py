@@ -4,23 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from knickpoint.model.normal_noise import MAD
-
-__all__ = [
-    "BARS",
-    "CAP",
-    "CERTAIN",
-    "FAR",
-    "LEVELS",
-    "LIKELY",
-    "MAD",
-    "REACH",
-    "SHORTEST",
-    "SIDE",
-    "TIE",
-    "WINDOW",
-]
-
 WINDOW: Final = 100
 """Values of a level that take part in a description, next to the change."""
 

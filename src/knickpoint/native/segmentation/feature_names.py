@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FEATURE_NAMES"]
-
 FEATURE_NAMES: Final = (
     "t of the two sides",
     "t less chance and autocorrelation",

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from knickpoint.native.segmentation.constants import MAD, SHORTEST, SIDE, WINDOW
+from knickpoint.model.distribution import MAD
+from knickpoint.native.segmentation.constants import SHORTEST, SIDE, WINDOW
 from knickpoint.native.segmentation.feature_names import FEATURE_NAMES
 from knickpoint.native.segmentation.noise import Array, Series, median, quantile
 from knickpoint.native.segmentation.places import bounded
-
-__all__ = ["describe"]
 
 
 def _strongest_split(part: Array, centre: float, noise: float) -> float:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.segmentation.constants import MAD
-
-__all__ = ["Array", "Series", "median", "quantile", "study_noise", "study_values"]
+from knickpoint.model.distribution import MAD
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,6 @@ import numpy as np
 from knickpoint.native.segmentation.constants import FAR, LEVELS, SHORTEST
 from knickpoint.native.segmentation.noise import Array, Series, quantile, study_noise
 
-__all__ = ["find_candidates"]
-
 
 def _cheapest_path(x: Array, grid: Array, noise: Array, penalty: float, cap: float) -> list[int]:
     """Return the places where the cheapest path over the grid changes its level."""

@@ -9,8 +9,6 @@ import numpy as np
 from knickpoint.native.segmentation.constants import CAP, REACH, SHORTEST, SIDE, TIE
 from knickpoint.native.segmentation.noise import Array, Series, median
 
-__all__ = ["bounded", "place_candidates", "relocate"]
-
 
 def bounded(distance: Array, noise: float) -> Array:
     """Return squared distances in noise, none beyond ``CAP``."""

@@ -10,8 +10,6 @@ from knickpoint.native.segmentation.constants import BARS, CERTAIN, LIKELY, SHOR
 from knickpoint.native.segmentation.noise import Array, Series, median
 from knickpoint.native.segmentation.places import bounded
 
-__all__ = ["certainty", "prove"]
-
 
 def _chance_of_run(x: Array, run: tuple[int, int], others: tuple[slice, slice], band: float) -> tuple[int, float]:
     """Return how many values of a run agree, and how often chance makes such a run, per 1,000 values.

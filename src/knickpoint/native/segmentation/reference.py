@@ -23,9 +23,6 @@ from knickpoint.native.segmentation.places import place_candidates, relocate
 from knickpoint.native.segmentation.proof import certainty, prove
 from knickpoint.native.segmentation.result import Segmentation, Segmentations
 
-__all__ = ["segment", "segment_many"]
-
-
 _T, _RANK = (FEATURE_NAMES.index(f"{name} less chance and autocorrelation") for name in ("t", "rank z"))
 
 

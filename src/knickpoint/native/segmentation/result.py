@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Segmentation", "Segmentations"]
-
 
 @dataclass(frozen=True, slots=True)
 class Segmentation:

@@ -18,8 +18,6 @@ from knickpoint.native.forest import Forest
 from knickpoint.native.segmentation import reference
 from knickpoint.native.segmentation.result import Segmentation, Segmentations
 
-__all__ = ["segment", "segment_many"]
-
 _segment = choose(reference.segment)
 _segment_many = choose(reference.segment_many)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from knickpoint.native.binding import lib
 
-__all__ = ["student_p_value"]
-
 
 def student_p_value(t: float, freedom: float) -> float:
     """Return the two-sided p-value of Student's t; see the reference."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["student_p_value"]
-
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
     """Return the continued fraction of the incomplete beta function, by Lentz's method."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from knickpoint.native.binding import lib
 from knickpoint.native.windows.reference import Note, NoteKind
 
-__all__ = ["split_windows"]
-
 _KINDS: Final = tuple(NoteKind)
 
 

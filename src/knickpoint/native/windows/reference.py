@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from knickpoint.native.q_hat.reference import TIED, scan_both
 from knickpoint.native.student.reference import student_p_value
 
-__all__ = ["Note", "NoteKind", "split_windows"]
-
 
 class NoteKind(IntEnum):
     """Say what happened to a point; ``exports.h`` has the same numbers."""

@@ -20,8 +20,6 @@ from knickpoint.notify.settings import ChannelSettings
 if TYPE_CHECKING:
     from apprise import Apprise
 
-__all__ = ["ChatChannel", "chat_channel"]
-
 _SECONDS: Final = 60.0
 _MARKDOWN_AS_TEXT: Final = frozenset({"discord", "guilded", "mattermost", "nextcloud talk", "zulip"})
 """Services that Apprise sends text to, and that show Markdown in it."""

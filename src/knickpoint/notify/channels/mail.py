@@ -23,9 +23,7 @@ from knickpoint.model.plain_text import plain_line
 from knickpoint.notify.channel import ChannelContext, DeliveryError
 from knickpoint.notify.channels.mail_message import Sender, mail_bytes, message_id, read_sender
 from knickpoint.notify.settings import ChannelSettings
-from knickpoint.people.addresses import is_mail_address
-
-__all__ = ["MailChannel", "MailServer", "Security", "mail_channel", "read_server"]
+from knickpoint.people import is_mail_address
 
 _SECONDS: Final = 30.0
 """The longest wait for an answer of the server."""

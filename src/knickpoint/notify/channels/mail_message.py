@@ -18,9 +18,7 @@ from typing import Final
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Attachment, Message
 from knickpoint.model.plain_text import plain_line
-from knickpoint.people.addresses import is_mail_address
-
-__all__ = ["Sender", "mail_bytes", "message_id", "read_sender"]
+from knickpoint.people import is_mail_address
 
 _LONGEST_SUBJECT: Final = 200
 _LONGEST_NAME: Final = 120

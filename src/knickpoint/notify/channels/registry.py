@@ -16,8 +16,6 @@ from knickpoint.notify.channel import Channel, ChannelContext
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.plugins import Plugin, find_plugins
 
-__all__ = ["ENTRY_POINTS", "ChannelMaker", "check_channel_kind", "open_channel"]
-
 ENTRY_POINTS: Final = "knickpoint.channels"
 """The group of entry points under which other packages register kinds of channels."""
 

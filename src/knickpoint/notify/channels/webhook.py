@@ -15,11 +15,8 @@ from urllib.parse import urlsplit
 
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Message, Sent
-from knickpoint.notify.channel import ChannelContext
-from knickpoint.notify.exchange import Exchange, origin_of, refusal
+from knickpoint.notify.channel import ChannelContext, Exchange, origin_of, refusal
 from knickpoint.notify.settings import ChannelSettings
-
-__all__ = ["PAYLOAD_VERSION", "WebhookChannel", "payload", "signature", "webhook_channel"]
 
 PAYLOAD_VERSION: Final = 2
 

@@ -9,8 +9,7 @@ from knickpoint.notify.messages.facts import (
     SuspectCommit,
     TraceFacts,
 )
-from knickpoint.notify.messages.message import message_for
-from knickpoint.notify.messages.templates import Templates, load_templates
+from knickpoint.notify.messages.templates import Templates, load_templates, message_for
 
 __all__ = [
     "ChangeFacts",

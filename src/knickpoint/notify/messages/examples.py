@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from knickpoint.model.announcement import AnnouncementKind
-from knickpoint.model.notification import NotificationKind
+from knickpoint.model.notification import AnnouncementKind, NotificationKind
 from knickpoint.notify.messages.facts import (
     BisectionFacts,
     ChangeFacts,
@@ -17,10 +16,8 @@ from knickpoint.notify.messages.facts import (
     RangeFacts,
     SuspectCommit,
     TraceFacts,
+    first_sentence,
 )
-from knickpoint.notify.messages.headlines import first_sentence
-
-__all__ = ["example_change", "example_notifications"]
 
 _HOST = "https://git.example.org/parser"
 _DASHBOARD = "https://perf.example.org"

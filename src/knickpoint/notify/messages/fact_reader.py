@@ -9,10 +9,9 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.model.errors import AbsentError
-from knickpoint.model.notification import Delivery, NotificationKind, Recipient
+from knickpoint.model.notification import Announcement, AnnouncementKind, Delivery, NotificationKind, Recipient
 from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.statement import LikelyCommit, Statement
@@ -25,14 +24,12 @@ from knickpoint.notify.messages.facts import (
     LinkFacts,
     NotificationFacts,
     SuspectCommit,
+    first_sentence,
 )
-from knickpoint.notify.messages.headlines import first_sentence
 from knickpoint.notify.messages.repository_facts import RepositoryFacts, message_line
 from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
-from knickpoint.watch.bisections.outcome_text import outcome_text
-
-__all__ = ["FactReader", "FactSettings", "LinkMaker", "held_text"]
+from knickpoint.watch.bisections import outcome_text
 
 _MOST_CHANGES: Final = 50
 _MOST_OTHERS: Final = 9

@@ -8,25 +8,20 @@ from dataclasses import replace
 from typing import Final
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.announcement import Announcement
 from knickpoint.model.change_point import ChangePoint, Condition, Direction, SuspectRange
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.errors import AbsentError
+from knickpoint.model.notification import Announcement
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quantity_text import interval_text, levels_text, over_text, trace_name
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.statement import Statement
-from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts
-from knickpoint.notify.messages.headlines import shorten_all
+from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts, shorten_all
 from knickpoint.plots import draw_trend, png
 from knickpoint.store import Store
-from knickpoint.watch.finding_notes import finding_note
 from knickpoint.watch.suspect_ranges import RangeReader
-from knickpoint.watch.trace_pages import change_page
-from knickpoint.watch.trend import NEAR, read_trend
-
-__all__ = ["RepositoryFacts", "message_line"]
+from knickpoint.watch.trend import NEAR, change_page, finding_note, read_trend
 
 _LONGEST_TEXT: Final = 200
 _LONGEST_NAME: Final = 90

@@ -7,19 +7,21 @@ with an underscore.
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from knickpoint.model.errors import ConfigError
+from knickpoint.model.notification import Attachment, Delivery, Message
 from knickpoint.notify.messages.examples import example_notifications
-from knickpoint.notify.messages.facts import NotificationFacts
+from knickpoint.notify.messages.facts import ChangeFacts, NotificationFacts
 from knickpoint.notify.messages.sandbox import TemplateSet
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
-
-__all__ = ["Rendered", "Templates", "check_templates", "load_templates"]
+from knickpoint.store.findings.tickets import thread_of
 
 _DIRECTORY: Final = Path(__file__).parent / "templates"
 _LONGEST_SUBJECT: Final = 180
@@ -165,3 +167,73 @@ def _without_gaps(text: str) -> str:
     """Return ``text`` with at most one empty line in a row, and one line break at its end."""
     lines = "\n".join(line if line == _SIGNATURE else line.rstrip() for line in text.splitlines())
     return re.sub(r"\n{3,}", "\n\n", lines).strip("\n") + "\n"
+
+
+# Make the message of a delivery from its facts and the templates of its channel.
+
+
+_NOT_IN_DATA: Final = frozenset({"pictures", "change"})
+
+
+def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templates) -> Message:
+    """Return the message of ``delivery``: what ``facts`` say in the words of ``templates``.
+
+    Its text is Markdown for chats and trackers. Mails have HTML and the pictures that it shows, chats the picture of the first
+    change; all but mails have ``data``, the facts as JSON values.
+
+    Raises:
+        ConfigError: a template of the instance cannot be rendered with these facts.
+    """
+    rendered = templates.render(facts)
+    attachments = tuple(
+        Attachment(name, "image/png", picture())
+        for name, picture in sorted(facts.pictures.items())
+        if f"cid:{name}" in rendered.html or (templates.pictures and name == facts.changes[0].picture)
+    )
+    return Message(
+        key=delivery.key,
+        thread=delivery.thread,
+        recipient=delivery.recipient,
+        subject=rendered.subject,
+        text=rendered.text,
+        html=rendered.html,
+        attachments=attachments,
+        data={}
+        if rendered.html
+        else {**_json_object(facts), "changes": [_change_data(each) for each in facts.changes]},
+        address=facts.changes[0].links.change if len(facts.changes) == 1 else facts.address,
+        mute=facts.mute,
+    )
+
+
+def _change_data(change: ChangeFacts) -> Mapping[str, object]:
+    """Return a change as JSON values, with what maps a ticket back to its suspect range."""
+    suspects = change.suspect_range
+    fixed = change.kind in {"recovered", "fixed"} and change.lead.verdict != "better"
+    return {
+        "id": thread_of(change.change),
+        **_json_object(change),
+        "line": suspects.line,
+        "previous": suspects.before.hash if suspects.before else "",
+        "commit": suspects.last.hash,
+        "fixed": change.cause_commit.hash if fixed and change.cause_commit else "",
+        "link": change.links.change,
+    }
+
+
+def _json_object(facts: object) -> Mapping[str, object]:
+    return {name: _json_value(getattr(facts, name)) for name in _names_in_data(type(facts))}  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=64)
+def _names_in_data(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.name not in _NOT_IN_DATA)
+
+
+def _json_value(value: object) -> object:
+    """Return a fact as a JSON value; numbers that are not finite become null."""
+    if is_dataclass(value):
+        return _json_object(value)
+    if isinstance(value, tuple):
+        return [_json_value(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,13 +7,14 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from knickpoint.model.errors import ConfigError
-from knickpoint.model.ticket import TrackerTicket
-from knickpoint.notify.channel import ChannelContext
-from knickpoint.notify.exchange import Exchange
+from knickpoint.model.notification import TrackerTicket
+from knickpoint.notify.channel import ChannelContext, Exchange
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.notify.trackers.rest import Rest, later, text_of, texts_of, time_of
-from knickpoint.notify.trackers.ticket_text import (
+from knickpoint.notify.trackers.tracker import (
     LABEL,
+    ChangedIssues,
+    Issue,
     TicketDraft,
     comment_mark,
     fixing_revision,
@@ -23,11 +24,8 @@ from knickpoint.notify.trackers.ticket_text import (
     relocated,
     with_fix,
 )
-from knickpoint.notify.trackers.tracker import ChangedIssues, Issue
 from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
-from knickpoint.store.findings.tracker_tickets import TrackerCursor
-
-__all__ = ["GitLab", "gitlab_channel"]
+from knickpoint.store.findings.tickets import TrackerCursor
 
 _PUBLIC: Final = "https://gitlab.com"
 _API: Final = "/api/v4"

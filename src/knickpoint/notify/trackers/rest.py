@@ -10,11 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from knickpoint.notify.channel import DeliveryError
-from knickpoint.notify.exchange import Exchange, origin_of, refusal
+from knickpoint.notify.channel import DeliveryError, Exchange, origin_of, refusal
 from knickpoint.outgoing import Fetched
-
-__all__ = ["MOST_PAGES", "Rest", "later", "text_of", "texts_of", "time_of"]
 
 MOST_PAGES: Final = 100
 """Pages that one list may have; the rest of it comes with the next sync."""

@@ -12,21 +12,17 @@ from dataclasses import dataclass, replace
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Repository
+from knickpoint.model.notification import FixVerdict, TicketFields, TrackerTicket
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
-from knickpoint.model.ticket import FixVerdict, TicketFields, TrackerTicket
-from knickpoint.notify.channel import DeliveryError
-from knickpoint.notify.exchange import RefusedError
-from knickpoint.notify.trackers.ticket_text import read_block
-from knickpoint.notify.trackers.tracker import Issue
+from knickpoint.notify.channel import DeliveryError, RefusedError
+from knickpoint.notify.trackers.tracker import Issue, read_block
 from knickpoint.notify.trackers.tracker_channel import GONE, TrackerChannel, changes_of_ticket
 from knickpoint.store import Store
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.triage.ticket_fixes import compare_fix
-
-__all__ = ["TicketSync", "sync_tickets"]
+from knickpoint.watch.triage.tickets import compare_fix
 
 _WORDS = {
     FixVerdict.FIXED: "**Fixed**: since `{revision}`, the measured traces are back at the level before the change.",

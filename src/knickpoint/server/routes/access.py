@@ -6,14 +6,12 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Response
 
-from knickpoint.model.audit import AuditKind
-from knickpoint.server.answers import audit, tokens
+from knickpoint.answers import tokens
+from knickpoint.answers import tokens as audit
+from knickpoint.answers.tokens import AuditEntryAnswer, NewTokenAnswer, TokenAnswer, TokenRequest
+from knickpoint.model.access import AuditKind
 from knickpoint.server.callers import Admin, InstanceAdmin
 from knickpoint.server.routes.dependencies import MOST, RequestStore
-from knickpoint.server.schemas.audit import AuditEntryAnswer
-from knickpoint.server.schemas.tokens import NewTokenAnswer, TokenAnswer, TokenRequest
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["access"])
 

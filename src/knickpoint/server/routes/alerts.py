@@ -6,20 +6,18 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path
 
-from knickpoint.server.answers import alert_changes, alert_records
-from knickpoint.server.callers import Admin
-from knickpoint.server.routes.dependencies import RequestInstance, Visible
-from knickpoint.server.schemas.alert_records import AlertRecordAnswer
-from knickpoint.server.schemas.alerts import (
+from knickpoint.answers import alerts
+from knickpoint.answers.alerts import (
     AlertChangeAnswer,
     AlertFileAnswer,
     AlertPreviewRequest,
+    AlertRecordAnswer,
     AlertRequest,
     NewAlertRequest,
     PreviewAnswer,
 )
-
-__all__ = ["router"]
+from knickpoint.server.callers import Admin
+from knickpoint.server.routes.dependencies import RequestInstance, Visible
 
 router = APIRouter(tags=["alerts"])
 
@@ -31,34 +29,34 @@ AlertName = Annotated[str, Path(max_length=200, description="Name of an alert.")
 @router.get("/alerts/files")
 def get_alert_files(visible: Visible, instance: RequestInstance) -> list[AlertFileAnswer]:
     """List the files in which repositories define alerts, with the reason why one cannot be used."""
-    return alert_changes.list_alert_files(instance, visible)
+    return alerts.list_alert_files(instance, visible)
 
 
 @router.get("/alerts/{name}/record")
 def get_alert_record(visible: Visible, instance: RequestInstance, name: AlertName) -> AlertRecordAnswer:
     """Return what an alert did: its newest runs, its findings by what people decided, and the largest of them."""
-    return alert_records.read_alert_record(instance, visible, name)
+    return alerts.read_alert_record(instance, visible, name)
 
 
 @router.post("/alerts", status_code=_CREATED)
 def post_alert(instance: RequestInstance, caller: Admin, request: NewAlertRequest) -> AlertChangeAnswer:
     """Make an alert in the store, checked as those of knickpoint.toml are. It takes an admin of all that it watches."""
-    return alert_changes.create_alert(instance, caller, request)
+    return alerts.create_alert(instance, caller, request)
 
 
 @router.post("/alerts/preview")
 def post_alert_preview(instance: RequestInstance, caller: Admin, request: AlertPreviewRequest) -> list[PreviewAnswer]:
     """Count the findings that come and go when an alert is set or removed. Real traces are judged; nothing is written."""
-    return alert_changes.preview_alert(instance, caller, request)
+    return alerts.preview_alert(instance, caller, request)
 
 
 @router.put("/alerts/{name}")
 def put_alert(instance: RequestInstance, caller: Admin, name: AlertName, request: AlertRequest) -> AlertChangeAnswer:
     """Give an alert of the store the settings of the request, and no others. Its findings follow at the next run."""
-    return alert_changes.change_alert(instance, caller, name, request)
+    return alerts.change_alert(instance, caller, name, request)
 
 
 @router.delete("/alerts/{name}")
 def delete_alert(instance: RequestInstance, caller: Admin, name: AlertName) -> AlertChangeAnswer:
     """Remove an alert from the store. Findings that no other alert reports are gone; decisions stay in the log."""
-    return alert_changes.delete_alert(instance, caller, name)
+    return alerts.delete_alert(instance, caller, name)

@@ -9,8 +9,6 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Header, Query, Response
 from starlette.requests import HTTPConnection
 
-__all__ = ["BINARY", "AsJson", "NumberFormat", "binary"]
-
 _TYPE: Final = "application/octet-stream"
 _JSON: Final = "application/json"
 _LEVEL: Final = 2

@@ -6,8 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from knickpoint.model.bisection import BisectionState
-from knickpoint.server.answers.bisections import (
+from knickpoint.answers.base import BisectionId, ChangeId
+from knickpoint.answers.bisections import (
+    BisectionAnswer,
+    BisectionDetailAnswer,
+    BisectionRequest,
+    RemeasuredAnswer,
     ask,
     find_bisection,
     list_bisections,
@@ -15,6 +19,7 @@ from knickpoint.server.answers.bisections import (
     list_remeasured,
     stop,
 )
+from knickpoint.model.bisection import BisectionState
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import (
     ChangeKey,
@@ -24,15 +29,6 @@ from knickpoint.server.routes.dependencies import (
     TraceKey,
     Visible,
 )
-from knickpoint.server.schemas.base import BisectionId, ChangeId
-from knickpoint.server.schemas.bisections import (
-    BisectionAnswer,
-    BisectionDetailAnswer,
-    BisectionRequest,
-    RemeasuredAnswer,
-)
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["bisections"])
 

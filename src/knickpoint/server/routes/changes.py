@@ -7,20 +7,37 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from knickpoint.model.errors import InputError
-from knickpoint.server.answers.breakdowns import break_change_down
-from knickpoint.server.answers.changes import (
+from knickpoint.answers.base import ChangeId, ChangePointId
+from knickpoint.answers.changes import (
     FEW_MEMBERS,
+    ChangesAnswer,
+    DecisionAnswer,
     Listing,
     Ordering,
     list_changes,
     list_members,
 )
-from knickpoint.server.answers.clusters import list_clusters
-from knickpoint.server.answers.history import history_answer
-from knickpoint.server.answers.suspects import list_suspects
-from knickpoint.server.answers.tickets import list_trackers, with_new_ticket
-from knickpoint.server.answers.triage import decide, list_decisions, merge, split, undo
+from knickpoint.answers.clusters import ClustersAnswer, list_clusters
+from knickpoint.answers.filters import ListFilter
+from knickpoint.answers.members import MembersAnswer
+from knickpoint.answers.suspects import SuspectsAnswer, list_suspects
+from knickpoint.answers.tickets import TrackerAnswer, list_trackers, with_new_ticket
+from knickpoint.answers.traces import BreakdownAnswer, break_change_down
+from knickpoint.answers.triage import (
+    HistoryAnswer,
+    LastEntryAnswer,
+    RegroupRequest,
+    TriageAnswer,
+    TriageRequest,
+    UndoRequest,
+    decide,
+    history_answer,
+    list_decisions,
+    merge,
+    split,
+    undo,
+)
+from knickpoint.model.errors import InputError
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import (
     MOST,
@@ -32,25 +49,6 @@ from knickpoint.server.routes.dependencies import (
     from_parameters,
     in_one_snapshot,
 )
-from knickpoint.server.schemas.base import ChangeId, ChangePointId
-from knickpoint.server.schemas.breakdowns import BreakdownAnswer
-from knickpoint.server.schemas.changes import ChangesAnswer
-from knickpoint.server.schemas.clusters import ClustersAnswer
-from knickpoint.server.schemas.decisions import DecisionAnswer
-from knickpoint.server.schemas.filters import ListFilter
-from knickpoint.server.schemas.history import HistoryAnswer
-from knickpoint.server.schemas.members import MembersAnswer
-from knickpoint.server.schemas.suspects import SuspectsAnswer
-from knickpoint.server.schemas.tickets import TrackerAnswer
-from knickpoint.server.schemas.triage import (
-    LastEntryAnswer,
-    RegroupRequest,
-    TriageAnswer,
-    TriageRequest,
-    UndoRequest,
-)
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["changes"])
 

@@ -6,14 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from knickpoint.server.abandoned_requests import while_waited_for
-from knickpoint.server.answers.clusterings import ClusteringRequest, cluster_query
-from knickpoint.server.progress_responses import LINES, answer_with_progress
+from knickpoint.answers.clusters import ClusteringAnswer, ClusteringRequest, cluster_query
+from knickpoint.server.progress_responses import LINES, answer_with_progress, while_waited_for
 from knickpoint.server.routes.dependencies import MOST, LineName, RepositoryName, Visible
-from knickpoint.server.schemas.clusterings import ClusteringAnswer
 from knickpoint.watch.trace_clustering import ClusteringRules
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["traces"])
 

@@ -6,8 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from knickpoint.server.answers.commit_reports import report_commit
-from knickpoint.server.answers.commits import (
+from knickpoint.answers.commit_reports import CommitReportAnswer, report_commit
+from knickpoint.answers.commits import (
+    CommitAnswer,
+    CommitsAnswer,
+    LineAnswer,
+    ReleaseAnswer,
+    RepositoryAnswer,
     find_commit,
     list_commits,
     list_lines,
@@ -15,20 +20,10 @@ from knickpoint.server.answers.commits import (
     list_repositories,
     pack_times,
 )
-from knickpoint.server.answers.tabular_values import list_times
+from knickpoint.answers.tabular_values import list_times
+from knickpoint.answers.values import TimesAnswer
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import MOST, Cache, LineName, RepositoryName, Visible, in_one_snapshot
-from knickpoint.server.schemas.commit_reports import CommitReportAnswer
-from knickpoint.server.schemas.commits import (
-    CommitAnswer,
-    CommitsAnswer,
-    LineAnswer,
-    ReleaseAnswer,
-    RepositoryAnswer,
-)
-from knickpoint.server.schemas.values import TimesAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["commits"])
 

@@ -6,9 +6,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from knickpoint.server.abandoned_requests import while_waited_for
-from knickpoint.server.answers.compared_benchmarks import ListRequest
-from knickpoint.server.answers.comparisons import ComparisonRequest, UploadedRequest, compare, compare_uploaded
+from knickpoint.answers.comparisons import (
+    ComparisonAnswer,
+    ComparisonRequest,
+    ListRequest,
+    UploadedRequest,
+    compare,
+    compare_uploaded,
+)
+from knickpoint.server.progress_responses import while_waited_for
 from knickpoint.server.routes.dependencies import (
     MOST,
     RESULTS_BODY,
@@ -17,10 +23,7 @@ from knickpoint.server.routes.dependencies import (
     RequestInstance,
     Visible,
 )
-from knickpoint.server.schemas.comparisons import ComparisonAnswer
 from knickpoint.watch.commit_comparison import MOST_VALUES
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["commits"])
 

@@ -6,14 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from knickpoint.answers import deliveries
+from knickpoint.answers.base import ChangeId, DeliveryId
+from knickpoint.answers.deliveries import DeliveriesRequest, DeliveryAnswer, DeliveryChange
 from knickpoint.model.notification import DeliveryState
-from knickpoint.server.answers import deliveries
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import Visible
-from knickpoint.server.schemas.base import ChangeId, DeliveryId
-from knickpoint.server.schemas.deliveries import DeliveriesRequest, DeliveryAnswer, DeliveryChange
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["deliveries"])
 

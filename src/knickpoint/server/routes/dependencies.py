@@ -9,31 +9,13 @@ from typing import Annotated, Final, ParamSpec, TypeVar
 
 from fastapi import Depends, Path, Query, Request
 
+from knickpoint.answers.base import Answer, ChangeId
+from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import Instance
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.callers import Reader
 from knickpoint.server.replica_reads import reading_instance
-from knickpoint.server.schemas.base import Answer, ChangeId
-from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.store import Store
-
-__all__ = [
-    "MOST",
-    "RESULTS_BODY",
-    "Cache",
-    "ChangeKey",
-    "FirstPosition",
-    "LastPosition",
-    "LineName",
-    "PrimaryInstance",
-    "RepositoryName",
-    "RequestInstance",
-    "RequestStore",
-    "TraceKey",
-    "Visible",
-    "from_parameters",
-    "in_one_snapshot",
-]
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")

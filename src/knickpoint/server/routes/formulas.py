@@ -6,12 +6,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from knickpoint.server.answers.formulas import add_shortcut, calculate, read_shortcut
-from knickpoint.server.answers.values import MOST_TRACES
+from knickpoint.answers.formulas import (
+    FormulaAnswer,
+    ShortcutAnswer,
+    ShortcutIdAnswer,
+    ShortcutRequest,
+    add_shortcut,
+    calculate,
+    read_shortcut,
+)
+from knickpoint.answers.values import MOST_TRACES
 from knickpoint.server.routes.dependencies import LineName, RepositoryName, RequestInstance, Visible
-from knickpoint.server.schemas.formulas import FormulaAnswer, ShortcutAnswer, ShortcutIdAnswer, ShortcutRequest
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["formulas"])
 

@@ -6,11 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from knickpoint.model.commit import Line
-from knickpoint.server.answers.tabular_values import annotate, plot_series, search_terms
-from knickpoint.server.callers import Reader
-from knickpoint.server.routes.dependencies import LineName, RepositoryName, Visible
-from knickpoint.server.schemas.values import (
+from knickpoint.answers.tabular_values import annotate, plot_series, search_terms
+from knickpoint.answers.values import (
     GrafanaAnnotation,
     GrafanaAnnotationsRequest,
     GrafanaMetric,
@@ -18,8 +15,9 @@ from knickpoint.server.schemas.values import (
     GrafanaSearchRequest,
     GrafanaSeries,
 )
-
-__all__ = ["router"]
+from knickpoint.model.commit import Line
+from knickpoint.server.callers import Reader
+from knickpoint.server.routes.dependencies import LineName, RepositoryName, Visible
 
 router = APIRouter(tags=["grafana"])
 

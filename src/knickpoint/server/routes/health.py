@@ -8,14 +8,12 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import RootModel
 
+from knickpoint.answers import health
+from knickpoint.answers.health import AlertAnswer, NoticeAnswer
 from knickpoint.instance.notices import newer_commits
-from knickpoint.server.answers import health
 from knickpoint.server.api_reference import render_reference
 from knickpoint.server.callers import RequestCaller
 from knickpoint.server.routes.dependencies import Cache, RequestInstance, Visible
-from knickpoint.server.schemas.health import AlertAnswer, NoticeAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["server"])
 

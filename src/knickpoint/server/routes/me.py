@@ -6,14 +6,17 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 
-from knickpoint.server.answers.me import describe_caller
-from knickpoint.server.answers.settings import Setting, put_setting, read_settings
+from knickpoint.answers.me import (
+    MeAnswer,
+    Setting,
+    SettingRequest,
+    SettingsAnswer,
+    describe_caller,
+    put_setting,
+    read_settings,
+)
 from knickpoint.server.callers import RequestCaller, RequestIdentity
 from knickpoint.server.routes.dependencies import RequestInstance, RequestStore
-from knickpoint.server.schemas.me import MeAnswer
-from knickpoint.server.schemas.settings import SettingRequest, SettingsAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["access"])
 

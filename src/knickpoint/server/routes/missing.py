@@ -7,13 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import RootModel
 
+from knickpoint.answers import missing
+from knickpoint.answers.missing import MissingAnswer, RenameAnswer, RenameRequest
 from knickpoint.instance.notices import newer_commits
-from knickpoint.server.answers import missing
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import Cache, RequestInstance, Visible
-from knickpoint.server.schemas.missing import MissingAnswer, RenameAnswer, RenameRequest
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["missing"])
 

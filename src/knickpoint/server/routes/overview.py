@@ -8,13 +8,16 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import AwareDatetime
 
-from knickpoint.server.answers.overview import read_assigned, read_overview, read_shared_overview
-from knickpoint.server.answers.trends import TrendRange, read_trends
+from knickpoint.answers.overview import (
+    AssignedAnswer,
+    OverviewAnswer,
+    SharedOverviewAnswer,
+    read_assigned,
+    read_overview,
+    read_shared_overview,
+)
+from knickpoint.answers.trends import TrendRange, TrendsAnswer, read_trends
 from knickpoint.server.routes.dependencies import Cache, LineName, RepositoryName, RequestInstance, Visible
-from knickpoint.server.schemas.overview import AssignedAnswer, OverviewAnswer, SharedOverviewAnswer
-from knickpoint.server.schemas.trends import TrendsAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["overview"])
 

@@ -7,12 +7,10 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Query, Response
 
+from knickpoint.answers.pictures import draw_badge_of, draw_plot
 from knickpoint.plots import Drawing, Theme, png, svg
 from knickpoint.plots.trend import LARGEST_SIZE, SMALLEST_SIZE, USUAL_SIZE
-from knickpoint.server.answers.pictures import draw_badge_of, draw_plot
 from knickpoint.server.routes.dependencies import LineName, TraceKey, Visible
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["traces"])
 

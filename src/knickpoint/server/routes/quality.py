@@ -7,20 +7,19 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import AwareDatetime
 
-from knickpoint.server.answers import proposals, quality
-from knickpoint.server.callers import Admin, Editor
-from knickpoint.server.routes.dependencies import MOST, Cache, LineName, RepositoryName, RequestInstance, Visible
-from knickpoint.server.schemas.base import MissedId
-from knickpoint.server.schemas.quality import (
+from knickpoint.answers import quality
+from knickpoint.answers import quality as proposals
+from knickpoint.answers.base import MissedId
+from knickpoint.answers.quality import (
     AlertQualityAnswer,
     MissedAnswer,
     MissedRequest,
     ProposalDecisionAnswer,
     ProposalRequest,
 )
+from knickpoint.server.callers import Admin, Editor
+from knickpoint.server.routes.dependencies import MOST, Cache, LineName, RepositoryName, RequestInstance, Visible
 from knickpoint.watch.quality.report import Period
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["alert quality"])
 

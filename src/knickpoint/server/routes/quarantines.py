@@ -6,14 +6,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from knickpoint.answers.base import QuarantineId
+from knickpoint.answers.quarantines import (
+    LiftRequest,
+    QuarantineAnswer,
+    QuarantinedValueAnswer,
+    lift,
+    list_quarantined_values,
+    list_quarantines,
+)
 from knickpoint.model.quarantine import QuarantineState
-from knickpoint.server.answers.quarantines import lift, list_quarantined_values, list_quarantines
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import LineName, RepositoryName, TraceKey, Visible
-from knickpoint.server.schemas.base import QuarantineId
-from knickpoint.server.schemas.quarantines import LiftRequest, QuarantineAnswer, QuarantinedValueAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["changes"])
 

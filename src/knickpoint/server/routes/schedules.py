@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from knickpoint.server.answers.schedules import list_schedules
+from knickpoint.answers.schedules import ScheduleAnswer, list_schedules
 from knickpoint.server.routes.dependencies import RequestInstance, Visible
-from knickpoint.server.schemas.schedules import ScheduleAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["schedules"])
 

@@ -7,15 +7,14 @@ from typing import Final
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
+from knickpoint.answers import health
+from knickpoint.answers.health import HealthAnswer, ReadyAnswer, VersionAnswer
+from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.model.service_part import ServicePart
-from knickpoint.server.answers import health, metrics
+from knickpoint.server import metrics
 from knickpoint.server.callers import RequestCaller
 from knickpoint.server.routes.dependencies import PrimaryInstance, RequestInstance, Visible
-from knickpoint.server.schemas.health import HealthAnswer, ReadyAnswer, VersionAnswer
-from knickpoint.server.visible_repositories import VisibleRepositories
 from knickpoint.version import __version__
-
-__all__ = ["router", "usual_addresses"]
 
 router = APIRouter(tags=["server"])
 usual_addresses = APIRouter()

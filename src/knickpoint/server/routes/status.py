@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from knickpoint.server.answers import status
+from knickpoint.answers import status
+from knickpoint.answers.status import RetryAnswer, RetryRequest, StatusAnswer
 from knickpoint.server.callers import InstanceAdmin
 from knickpoint.server.routes.dependencies import RequestInstance, Visible
-from knickpoint.server.schemas.status import RetryAnswer, RetryRequest, StatusAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["server"])
 

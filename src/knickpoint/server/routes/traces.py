@@ -6,32 +6,44 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from knickpoint.model.errors import InputError
-from knickpoint.model.query import parse_query
-from knickpoint.model.summary import read_summary
-from knickpoint.server.answers.change_points import read_change_points
-from knickpoint.server.answers.environments import list_environments
-from knickpoint.server.answers.explanations import explain
-from knickpoint.server.answers.marks import list_marks
-from knickpoint.server.answers.patterns import read_patterns
-from knickpoint.server.answers.runs import list_never_measured_answers, list_runs, list_without_value
-from knickpoint.server.answers.tabular_values import list_values, write_points
-from knickpoint.server.answers.tickets import list_ticket_marks, list_tickets
-from knickpoint.server.answers.traces import (
+from knickpoint.answers.change_points import ChangePointsAnswer, read_change_points
+from knickpoint.answers.explanations import ExplanationAnswer, PatternsAnswer, explain, read_patterns
+from knickpoint.answers.runs import (
+    EnvironmentAnswer,
+    MarkAnswer,
+    NeverMeasuredAnswer,
+    RunAnswer,
+    WithoutValueAnswer,
+    list_environments,
+    list_marks,
+    list_never_measured_answers,
+    list_runs,
+    list_without_value,
+)
+from knickpoint.answers.tabular_values import list_values, write_points
+from knickpoint.answers.tickets import TicketAnswer, TicketMarkAnswer, list_ticket_marks, list_tickets
+from knickpoint.answers.traces import (
+    FacetsAnswer,
+    TraceAnswer,
+    TracesAnswer,
     list_facets,
     list_traces,
     name_traces,
     trace_answer,
 )
-from knickpoint.server.answers.values import (
+from knickpoint.answers.values import (
     MOST_FOUND,
     MOST_TRACES,
+    TraceValuesAnswer,
     WantedValues,
     pack_compact_values,
     pack_found_values,
     pack_values,
     window,
 )
+from knickpoint.model.errors import InputError
+from knickpoint.model.query import parse_query
+from knickpoint.model.summary import read_summary
 from knickpoint.server.routes.binary import BINARY, AsJson, binary
 from knickpoint.server.routes.dependencies import (
     MOST,
@@ -44,16 +56,6 @@ from knickpoint.server.routes.dependencies import (
     Visible,
     in_one_snapshot,
 )
-from knickpoint.server.schemas.change_points import ChangePointsAnswer
-from knickpoint.server.schemas.explanations import ExplanationAnswer
-from knickpoint.server.schemas.marks import MarkAnswer
-from knickpoint.server.schemas.patterns import PatternsAnswer
-from knickpoint.server.schemas.runs import EnvironmentAnswer, NeverMeasuredAnswer, RunAnswer, WithoutValueAnswer
-from knickpoint.server.schemas.tickets import TicketAnswer, TicketMarkAnswer
-from knickpoint.server.schemas.traces import FacetsAnswer, TraceAnswer, TracesAnswer
-from knickpoint.server.schemas.values import TraceValuesAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["traces"])
 

@@ -12,24 +12,23 @@ from typing import IO, Annotated, Final
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
-from knickpoint.budget import spending
-from knickpoint.formats.toolbox.timestamps import in_utc
-from knickpoint.ingest.context.sidecar import Sidecar
-from knickpoint.model.errors import InputError
-from knickpoint.server.abandoned_requests import while_waited_for
-from knickpoint.server.answers.uploads import (
+from knickpoint.answers.uploads import (
+    ArrivalsAnswer,
+    UploadAnswer,
     import_notified_files,
     import_upload,
     largest_bytes,
     permitted_repository,
     upload_source,
 )
+from knickpoint.budget import spending
+from knickpoint.formats.toolbox.timestamps import in_utc
+from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.model.errors import InputError
 from knickpoint.server.callers import Notifier, Uploader
+from knickpoint.server.progress_responses import while_waited_for
 from knickpoint.server.request_limits import limits_of
 from knickpoint.server.routes.dependencies import RESULTS_BODY, RequestInstance
-from knickpoint.server.schemas.uploads import ArrivalsAnswer, UploadAnswer
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["results"])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from fastapi import Request
@@ -19,25 +19,49 @@ from knickpoint.access.pending_sign_in import (
     PendingSignIn,
     begin_sign_in,
     read_pending,
+    return_path,
     sign_pending,
 )
 from knickpoint.access.proxy import client_address
-from knickpoint.access.return_path import return_path
 from knickpoint.access.roles import log_name
 from knickpoint.access.sessions import Session, find_session, new_session, session_cookie, sign_session
+from knickpoint.answers.visible_repositories import UnknownError
 from knickpoint.instance import Instance
-from knickpoint.model.access import SignedIn
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind, SignedIn
 from knickpoint.model.errors import NotSignedInError
 from knickpoint.model.plain_text import plain_line
-from knickpoint.server.errors import UnknownError
 from knickpoint.server.request_origin import is_https, origin_of
-from knickpoint.server.sign_in.refusals import RefusalCount
 
 if TYPE_CHECKING:
     from knickpoint.access.openid import OpenIdProvider
 
-__all__ = ["ProviderAnswer", "SignInFlow"]
+
+# Bound how many refused sign-ins the audit log keeps: anyone can have one refused, and the log is only appended to.
+
+
+_HOUR: Final = timedelta(hours=1)
+
+
+@dataclass
+class RefusalCount:
+    """Count the refused sign-ins that are recorded, ``most`` an hour. One server process has one of these."""
+
+    most: int = 200
+    _since: datetime | None = None
+    _recorded: int = 0
+
+    def remark(self, now: datetime) -> str | None:
+        """Count a refusal, and return what its entry says beside the reason; None where it gets no entry.
+
+        The last entry of an hour says that further ones are missing.
+        """
+        if self._since is None or not timedelta(0) <= now - self._since < _HOUR:
+            self._since, self._recorded = now, 0
+        if self._recorded >= self.most:
+            return None
+        self._recorded += 1
+        return "" if self._recorded < self.most else "; further ones within an hour are not recorded"
+
 
 _LOG: Final = logging.getLogger("knickpoint.access")
 

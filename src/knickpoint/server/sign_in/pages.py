@@ -9,8 +9,6 @@ from typing import Final
 
 from fastapi.responses import HTMLResponse
 
-__all__ = ["STYLE", "STYLE_PATH", "Button", "Link", "SignOutButton", "page"]
-
 STYLE_PATH: Final = "/sign-in.css"
 
 STYLE: Final = """\

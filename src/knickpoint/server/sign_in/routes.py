@@ -3,28 +3,57 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from knickpoint.access.return_path import return_path
+from knickpoint.access.pending_sign_in import return_path
 from knickpoint.access.session_key import session_key
 from knickpoint.access.sessions import person_caller
 from knickpoint.access.settings import SignInKind
+from knickpoint.answers.visible_repositories import UnknownError
 from knickpoint.instance import Instance
 from knickpoint.model.access import NO_GRANTS, SignedIn
-from knickpoint.model.errors import KnickpointError, NotSignedInError, ServiceError
+from knickpoint.model.errors import ConfigError, KnickpointError, NotSignedInError, ServiceError
 from knickpoint.server.error_responses import message_of, status_of
-from knickpoint.server.errors import UnknownError
 from knickpoint.server.sign_in.flow import ProviderAnswer, SignInFlow
 from knickpoint.server.sign_in.pages import STYLE, STYLE_PATH, Link, SignOutButton, page
-from knickpoint.server.sign_in.providers import open_providers
 
-__all__ = ["add_sign_in"]
+if TYPE_CHECKING:
+    from knickpoint.access.openid import OpenIdProvider
+
+
+# Open the OpenID providers of an instance; none of them is contacted before a person signs in.
+
+
+def open_providers(instance: Instance) -> Mapping[str, OpenIdProvider]:
+    """Return the OpenID providers that the configuration names.
+
+    Raises:
+        ConfigError: a library that they need is not installed.
+    """
+    config = instance.config
+    openid = {name: settings for name, settings in config.sign_in.items() if settings.kind is SignInKind.OPENID}
+    if not openid:
+        return {}
+    if not (find_spec("authlib") and find_spec("joserfc")):
+        raise ConfigError(
+            "sign-in through an OpenID provider needs libraries that are not installed",
+            where=f"[sign_in.{next(iter(openid))}]",
+            remedy="Run pip install 'knickpoint[server]'.",
+        )
+    from knickpoint.access.issuer_keys import KeySource
+    from knickpoint.access.openid import OpenIdProvider
+
+    rule = config.outgoing.rule
+    keys = KeySource(rule)
+    return {name: OpenIdProvider(settings, rule, keys) for name, settings in openid.items()}
+
 
 _LOG: Final = logging.getLogger("knickpoint.access")
 

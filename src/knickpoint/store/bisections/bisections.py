@@ -9,32 +9,71 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, func, literal, or_, select, union_all, update
 
-from knickpoint.model.bisection import BisectionState
+from knickpoint.model.bisection import BisectionState, ProbeOutcome
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, InputError
-from knickpoint.store.bisections.device_use import DeviceUse, read_device_use
-from knickpoint.store.bisections.journal import Journal, check_holder
+from knickpoint.store.array_codec import moment
+from knickpoint.store.bisections.journal import Journal, check_holder, finish_import, values_of_trace, waiting_results
 from knickpoint.store.bisections.records import (
     BisectionAnswer,
     BisectionRequest,
     ProbeValue,
     StoredBisection,
     WaitingResults,
+    bounded,
+    request_values,
+    stored_of,
 )
-from knickpoint.store.bisections.results import finish_import, values_of_trace, waiting_results
-from knickpoint.store.bisections.rows import bounded, request_values, stored_of
 from knickpoint.store.database import Database
 from knickpoint.store.tables.bisections import bisection as table
-from knickpoint.store.tables.bisections import planned_probe, probe
+from knickpoint.store.tables.bisections import planned_probe, probe, scheduled_probe
 from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change
 
-__all__ = ["Bisections"]
+# Read what devices did, from the probes that bisections and schedules made on them.
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """How many probes a device made, during how many of them it was lost, and when the last one began or ended."""
+
+    name: str
+    probes: int
+    lost: int
+    last: datetime
+
+
+def read_device_use(database: Database, repositories: Collection[Repository], since: datetime) -> list[DeviceUse]:
+    """Return the use of each device by ``repositories`` from ``since`` on, by name."""
+    ids, begin = [each.id for each in repositories], since.timestamp()
+    lost = case((probe.c.outcome == ProbeOutcome.LOST.value, 1), else_=0)
+    made = union_all(
+        select(probe.c.device, lost.label("lost"), probe.c.started.label("time")).where(
+            probe.c.repository_id.in_(ids), probe.c.started >= begin
+        ),
+        select(scheduled_probe.c.device, literal(0).label("lost"), scheduled_probe.c.ended.label("time")).where(
+            scheduled_probe.c.repository_id.in_(ids), scheduled_probe.c.ended >= begin, scheduled_probe.c.device != ""
+        ),
+    ).subquery()
+    query = (
+        select(
+            made.c.device,
+            func.count().label("probes"),
+            func.sum(made.c.lost).label("lost"),
+            func.max(made.c.time).label("last"),
+        )
+        .group_by(made.c.device)
+        .order_by(made.c.device)
+    )
+    with database.reading() as connection:
+        return [DeviceUse(row.device, row.probes, int(row.lost), moment(row.last)) for row in connection.execute(query)]
+
 
 _WAITING: Final = BisectionState.WAITING.value
 _RUNNING: Final = BisectionState.RUNNING.value

@@ -1,7 +1,4 @@
-"""Keep the row of each commit: give it a slot when the store first hears of it, and find it by hash or number.
-
-Every results file passes here, so the statements are compiled once: see :meth:`~knickpoint.store.database.Database.quick`.
-"""
+"""The rows of commits and of their tags: slots, hashes, numbers, releases, and checks of names."""
 
 from __future__ import annotations
 
@@ -10,17 +7,47 @@ from dataclasses import dataclass, field
 from os.path import commonprefix
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, func, or_, select, union_all, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, union_all, update
 
 from knickpoint.model.commit import NO_TIME, Commit, Repository, SlottedCommit
-from knickpoint.model.errors import HistoryError
+from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.revision import HASH_DIGITS, is_hash, is_number
-from knickpoint.store.commits.names import check_name
+from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as tables
-from knickpoint.store.timestamps import moment
+from knickpoint.store.tables.commits import release as table
 
-__all__ = ["CommitRow", "CommitRows", "RecordedCommits"]
+# Check the names of repositories, commits and lines, and list them for messages.
+
+
+_MOST_LISTED: Final = 20
+"""Names that a message lists."""
+
+_LONGEST_NAME: Final = 1000
+"""Bytes of the name of a repository, a commit or a line; an index of PostgreSQL takes 2,700."""
+
+
+def check_name(what: str, name: str) -> None:
+    """Check that an index takes ``name``. Raises ``InputError`` where it is too long."""
+    size = len(name.encode(errors="surrogatepass"))
+    if size > _LONGEST_NAME:
+        raise InputError(
+            f"the name of a {what} has {size:,} bytes, more than {_LONGEST_NAME:,}",
+            where=f"{name[:40]}…",
+            remedy="Give it a shorter name.",
+        )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names for a message."""
+    further = len(names) - _MOST_LISTED
+    return ", ".join(names[:_MOST_LISTED]) + (f" and {further:,} more" if further > 0 else "") or "none yet"
+
+
+# Keep the row of each commit: give it a slot when the store first hears of it, and find it by hash or number.
+#
+# Every results file passes here, so the statements are compiled once: see :meth:`~knickpoint.store.database.Database.quick`.
+
 
 _SHORTEST_PREFIX: Final = 7
 """Digits of the shortest abbreviation of a hash."""
@@ -266,3 +293,48 @@ def _is_better_time(row: CommitRow, commit: Commit) -> bool:
     if row.time is None or is_bare is not commit.is_bare:
         return row.time is None or is_bare
     return bool(time < row.time)
+
+
+# Keep the tags of each repository: which commit a release is, and where the default line has it.
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The full ``hash`` of the commit of a tag, and the slot of the last commit of the default line that it contains.
+
+    That is the commit itself, or where its branch left the line; -1 where they share nothing.
+    """
+
+    hash: str
+    slot: int
+
+
+class Releases:
+    """Hold the releases area of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self, repository: Repository) -> dict[str, Release]:
+        """Return tag → release."""
+        query = select(table.c.name, table.c.hash, table.c.slot).where(table.c.repository_id == repository.id)
+        with self._database.reading() as connection:
+            return {row.name: Release(row.hash, row.slot) for row in connection.execute(query.order_by(table.c.name))}
+
+    def find(self, repository: Repository, name: str) -> Release | None:
+        """Return the release of the tag ``name``, None where there is no such tag."""
+        query = select(table.c.hash, table.c.slot).where(table.c.repository_id == repository.id, table.c.name == name)
+        with self._database.reading() as connection:
+            row = connection.execute(query).fetchone()
+        return Release(row.hash, row.slot) if row else None
+
+    def replace(self, repository: Repository, releases: Mapping[str, Release]) -> None:
+        """Set all releases of ``repository``; those that are not among ``releases`` are gone."""
+        rows = [
+            {"repository_id": repository.id, "name": name, "hash": each.hash, "slot": each.slot}
+            for name, each in releases.items()
+        ]
+        with self._database.transaction() as connection:
+            connection.execute(delete(table).where(table.c.repository_id == repository.id))
+            if rows:
+                connection.execute(table.insert(), rows)

@@ -19,14 +19,11 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select, update
 
-from knickpoint.store.array_codec import stored_json
+from knickpoint.store.array_codec import moment, stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.events.payloads import EventKind, Payload
-from knickpoint.store.tables.outbox import consumer as consumers
-from knickpoint.store.tables.outbox import event as table
-from knickpoint.store.timestamps import moment
-
-__all__ = ["MAIN", "Event", "EventCount", "Outbox"]
+from knickpoint.store.tables.events import consumer as consumers
+from knickpoint.store.tables.events import event as table
 
 MAIN: Final = "main"
 """The consumer that gets every event: the worker of the instance."""

@@ -6,23 +6,82 @@ changes: a run of alerts, a move of the history boundary, and a decision. Each h
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, TypedDict
 
-from knickpoint.store.events.packed_ids import PackedIds
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = [
-    "MOST_LISTED",
-    "Announced",
-    "BoundaryMoved",
-    "EventKind",
-    "FindingsChanged",
-    "FindingsDecided",
-    "Payload",
-    "TracesChanged",
-]
+# Trace ids inside an event: sorted, and in the shortest of three forms.
+#
+# An import may change a million traces, and each event of it is a row of the database and a message on NATS. So ids are
+# not listed one by one. Ids that are neighbours are their first one and their number. Ids that lie close together are a
+# bitmap for each 1,024. Other ids are the distances between them, 4 bytes each (8 where one is wider).
+
+
+_BITMAP_BITS: Final = 1024
+_BYTES_OF_A_STEP: Final = 4
+
+
+class PackedIds(TypedDict, total=False):
+    """Trace ids as members of JSON; ``count`` is always there, the others belong to one form each.
+
+    ``first`` alone means neighbours. ``chunks`` and ``bitmaps`` are the numbers of the chunks and their bits, lowest
+    first. ``first``, ``wide`` and ``steps`` are distances, little-endian, of 8 bytes where ``wide``, else of 4. Bytes
+    are in base64.
+    """
+
+    count: int
+    first: int
+    wide: bool
+    steps: str
+    chunks: list[int]
+    bitmaps: str
+
+
+def pack_ids(ids: NDArray[np.int64]) -> PackedIds:
+    """Return sorted distinct trace ids in the shortest of the three forms."""
+    count = len(ids)
+    if count == 0:
+        return {"count": 0}
+    first = int(ids[0])
+    if int(ids[-1]) - first + 1 == count:
+        return {"count": count, "first": first}
+
+    chunks, starts = np.unique(ids // _BITMAP_BITS, return_index=True)
+    if len(chunks) * (_BITMAP_BITS // 8) <= count * _BYTES_OF_A_STEP:
+        bits = np.zeros((len(chunks), _BITMAP_BITS), dtype=np.bool_)
+        counts = np.diff(starts, append=count)
+        bits[np.repeat(np.arange(len(chunks)), counts), ids % _BITMAP_BITS] = True
+        packed = np.packbits(bits, axis=1, bitorder="little")
+        return {"count": count, "chunks": chunks.tolist(), "bitmaps": base64.b64encode(packed.tobytes()).decode()}
+
+    steps = np.diff(ids)
+    wide = bool((steps >= 2**32).any())
+    packed = steps.astype("<i8" if wide else "<u4")
+    return {"count": count, "first": first, "wide": wide, "steps": base64.b64encode(packed.tobytes()).decode()}
+
+
+def unpack_ids(payload: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the sorted trace ids of the payload of a ``traces-changed`` event.
+
+    Raises:
+        KeyError, TypeError, ValueError: a member is missing, or is not what :func:`pack_ids` writes.
+    """
+    if "chunks" in payload:
+        raw = np.frombuffer(base64.b64decode(payload["bitmaps"]), dtype=np.uint8).reshape(-1, _BITMAP_BITS // 8)
+        rows, bits = np.nonzero(np.unpackbits(raw, axis=1, bitorder="little"))
+        return np.asarray(payload["chunks"], dtype=np.int64)[rows] * _BITMAP_BITS + bits
+    if "first" not in payload:
+        return np.empty(0, dtype=np.int64)
+    if "steps" not in payload:
+        return np.arange(payload["first"], payload["first"] + payload["count"], dtype=np.int64)
+    steps = np.frombuffer(base64.b64decode(payload["steps"]), dtype="<i8" if payload["wide"] else "<u4")
+    return np.cumsum(np.concatenate([[int(payload["first"])], steps]))
+
 
 MOST_LISTED: Final = 1000
 """How many slots, runs or changes one event lists; ``truncated`` states that there are more."""

@@ -11,11 +11,9 @@ from typing import Final
 from sqlalchemy import select
 
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart, joined_parts
+from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
-from knickpoint.store.tables.workers import worker as table
-from knickpoint.store.timestamps import moment
-
-__all__ = ["WorkerState", "WorkerTable"]
+from knickpoint.store.tables.events import worker as table
 
 _KEPT_SECONDS: Final = 86_400.0
 """How long a worker that no longer reports is remembered."""

@@ -9,11 +9,9 @@ from typing import Any, Final
 
 from sqlalchemy import Row, delete, func, select
 
+from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.tables.findings import alert_run
-from knickpoint.store.timestamps import moment
-
-__all__ = ["AlertRun", "AlertRuns"]
 
 _EVENTS_KEPT: Final = 1_000
 """How many runs back to keep those over the traces of an event: there may be one a second."""

@@ -11,18 +11,15 @@ from sqlalchemy import ColumnElement, Exists, and_, exists, func, or_, select, u
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.commit import Repository
+from knickpoint.model.notification import Announcement, AnnouncementKind
 from knickpoint.model.settlement import Certainty, FindingKind
+from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
-from knickpoint.store.findings.row_writes import next_id, update_rows
-from knickpoint.store.findings.rows import change_point_of, finite_or_none, number_or_nan
+from knickpoint.store.findings.rows import change_point_of, finite_or_none, next_id, number_or_nan, update_rows
 from knickpoint.store.tables.announcements import announcement
 from knickpoint.store.tables.findings import change, change_point, statement
-from knickpoint.store.timestamps import moment
-
-__all__ = ["BASELINE", "AnnouncementLedger", "MemberCount", "Sight"]
 
 BASELINE = -1
 """What ``ChangePoint.announced`` holds for a finding that was history once, or no work, and is never announced."""

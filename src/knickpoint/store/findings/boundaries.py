@@ -18,17 +18,14 @@ from typing import Final
 
 from sqlalchemy import bindparam, delete, func, select, update
 
-from knickpoint.model.boundary import Boundary
 from knickpoint.model.change_point import Condition
-from knickpoint.model.commit import Line, Repository
+from knickpoint.model.commit import Boundary, Line, Repository
+from knickpoint.store.array_codec import moment
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
-from knickpoint.store.tables import runs as run_tables
+from knickpoint.store.tables import points as run_tables
 from knickpoint.store.tables.findings import boundary as table
 from knickpoint.store.tables.findings import change, change_point
-from knickpoint.store.timestamps import moment
-
-__all__ = ["Boundaries", "Sides"]
 
 _NOTHING: Final = -1
 """The slot of the only row of a repository in which nothing is history."""

@@ -21,6 +21,7 @@ from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import InputError
 from knickpoint.model.statement import ChangeDirection
+from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of
 from knickpoint.store.findings.selection import (
@@ -35,21 +36,6 @@ from knickpoint.store.findings.selection import (
 from knickpoint.store.findings.statements import read_statements
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change, change_point, statement
-from knickpoint.store.timestamps import moment
-
-__all__ = [
-    "Page",
-    "PointState",
-    "Sort",
-    "Tally",
-    "count_changes",
-    "count_directions",
-    "count_findings",
-    "list_changes",
-    "matching_ids",
-    "members_after",
-    "tally_changes",
-]
 
 
 class Sort(Enum):

@@ -13,16 +13,12 @@ from knickpoint.model.change_point import Condition, SuspectRange
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState, MemberVerdict, SharedParam
 from knickpoint.model.commit import Repository
 from knickpoint.model.step import Check
-from knickpoint.store.array_codec import stored_json
+from knickpoint.store.array_codec import moment, stored_json
 from knickpoint.store.database import Database
-from knickpoint.store.findings.row_writes import next_id
-from knickpoint.store.findings.rows import finite_or_none, number_or_nan
-from knickpoint.store.tables.clusters import cluster as table
-from knickpoint.store.tables.clusters import cluster_member as member
+from knickpoint.store.findings.rows import finite_or_none, next_id, number_or_nan
 from knickpoint.store.tables.findings import change_point
-from knickpoint.store.timestamps import moment
-
-__all__ = ["ClusterTable"]
+from knickpoint.store.tables.findings import cluster as table
+from knickpoint.store.tables.findings import cluster_member as member
 
 _STATES = tuple(MemberState)
 

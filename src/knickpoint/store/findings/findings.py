@@ -25,9 +25,8 @@ from knickpoint.model.settlement import FindingKind
 from knickpoint.model.statement import ChangeDirection
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
-from knickpoint.store.findings.alert_definitions import AlertDefinitions
+from knickpoint.store.findings.alert_definitions import AlertDefinitions, ProposalDecisions
 from knickpoint.store.findings.alert_runs import AlertRuns
-from knickpoint.store.findings.alerts_in_force import AlertsInForce
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.store.findings.change_list import (
     Page,
@@ -42,26 +41,18 @@ from knickpoint.store.findings.change_list import (
     members_after,
     tally_changes,
 )
-from knickpoint.store.findings.change_marks import ChangeMarks
 from knickpoint.store.findings.clusters import ClusterTable
-from knickpoint.store.findings.digests import DigestTable
 from knickpoint.store.findings.groups import GroupTable, refresh_changes_of
-from knickpoint.store.findings.missed_changes import MissedChangeTable
-from knickpoint.store.findings.newest_verdicts import NewestVerdicts
-from knickpoint.store.findings.point_updates import write_point_updates
-from knickpoint.store.findings.proposal_decisions import ProposalDecisions
-from knickpoint.store.findings.records import FindingRecords
+from knickpoint.store.findings.point_updates import AlertsInForce, write_point_updates
+from knickpoint.store.findings.records import FindingRecords, MissedChangeTable
 from knickpoint.store.findings.rows import change_point_of, known_point_of, names_of
-from knickpoint.store.findings.selection import Selection
-from knickpoint.store.findings.sightings import SightingTable
+from knickpoint.store.findings.selection import ChangeMarks, Selection
+from knickpoint.store.findings.sightings import DigestTable, NewestVerdicts, SightingTable
 from knickpoint.store.findings.statements import StatementTable
 from knickpoint.store.findings.suspects import SuspectTable
-from knickpoint.store.findings.tickets import TicketTable
-from knickpoint.store.findings.tracker_tickets import TrackerTicketTable
+from knickpoint.store.findings.tickets import TicketTable, TrackerTicketTable
 from knickpoint.store.findings.triage_log import TriageLog
 from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change, change_point, decision, sighting
-
-__all__ = ["Findings"]
 
 _MARKED: Final = select(change_point, func.coalesce(change.c.history, 0).label("history")).outerjoin(
     change, change_point.c.change_id == change.c.id

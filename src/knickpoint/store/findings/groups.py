@@ -16,10 +16,8 @@ from sqlalchemy import Connection, func, select, update
 from knickpoint.model.change_point import Condition, Status, SuspectRange, UncertainRange
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
-from knickpoint.store.findings.row_writes import next_id, update_rows
+from knickpoint.store.findings.rows import next_id, update_rows
 from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change, change_point
-
-__all__ = ["GroupMember", "GroupTable", "Membership", "SplitAndMerge", "refresh_changes_of"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,17 +18,14 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, sele
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
 from knickpoint.store.events.outbox import Outbox
-from knickpoint.store.events.packed_ids import pack_ids
-from knickpoint.store.events.payloads import TracesChanged
+from knickpoint.store.events.payloads import TracesChanged, pack_ids
 from knickpoint.store.points.parts import Part
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables import findings as finding_tables
-from knickpoint.store.tables import runs as run_tables
+from knickpoint.store.tables import points as run_tables
+from knickpoint.store.tables.alerts import missed_change
 from knickpoint.store.tables.commits import successor as table
-from knickpoint.store.tables.missed import missed_change
 from knickpoint.store.traces.trace_chunks import CHUNK
-
-__all__ = ["Rewrites"]
 
 _IDS_IN_EVENT: Final = 20_000
 

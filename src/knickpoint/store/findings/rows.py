@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from sqlalchemy import Connection, Table, bindparam, func, select, update
+
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.change_point import (
     Action,
@@ -23,22 +25,7 @@ from knickpoint.model.change_point import (
 )
 from knickpoint.model.settlement import Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
-from knickpoint.store.array_codec import stored_json
-from knickpoint.store.timestamps import moment
-
-__all__ = [
-    "change_point_of",
-    "decision_of",
-    "finite_or_none",
-    "known_point_of",
-    "names_of",
-    "number_or_nan",
-    "settlement_values",
-    "sighting_of",
-    "step_values",
-    "stored_step",
-    "text_of_names",
-]
+from knickpoint.store.array_codec import moment, stored_json
 
 Values = Mapping[Any, Any]
 
@@ -258,3 +245,20 @@ def decision_of(row: Values) -> Decision:
         suspect_range=SuspectRange(row["line"], row["previous"], row["slot"]),
         change_id=row["change_id"],
     )
+
+
+# Write rows whose ids the program chooses: the next id of a table, and updates of many rows by id.
+
+
+def next_id(connection: Connection, table: Table) -> int:
+    """Return the id after the greatest of ``table``, 1 for an empty table."""
+    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
+
+
+def update_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Set the columns of ``rows`` by their ``id``; all rows have the same columns."""
+    if not rows:
+        return
+    values: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "id"}
+    parameters = [{("key" if name == "id" else name): value for name, value in row.items()} for row in rows]
+    connection.execute(update(table).where(table.c.id == bindparam("key")).values(values), parameters)

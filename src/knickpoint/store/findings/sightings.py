@@ -1,18 +1,26 @@
-"""Read what alerts saw in traces when they last ran over them."""
+"""What alerts saw last: their sightings, digests of the data they read, and verdicts on newest values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from sqlalchemy import func, select
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, bindparam, delete, func, select
 
 from knickpoint.model.change_point import Sighting
 from knickpoint.model.commit import Repository
+from knickpoint.model.judged_benchmark import NewestVerdict
+from knickpoint.model.step import Verdict
+from knickpoint.store.array_codec import checked, is_damaged
 from knickpoint.store.database import Database
-from knickpoint.store.findings.rows import sighting_of
-from knickpoint.store.tables.findings import sighting as table
+from knickpoint.store.findings.rows import finite_or_none, number_or_nan, sighting_of
+from knickpoint.store.tables.announcements import newest_verdict
+from knickpoint.store.tables.findings import judged, sighting
 
-__all__ = ["SightingTable"]
+# Read what alerts saw in traces when they last ran over them.
 
 
 class SightingTable:
@@ -23,41 +31,190 @@ class SightingTable:
 
     def of_traces(self, trace_ids: Collection[int]) -> dict[int, list[Sighting]]:
         """Return trace → what all alerts saw in it, by alert name and slot; traces without sightings are left out."""
-        query = select(table).where(self._database.among(table.c.trace_id, "ids"))
+        query = select(sighting).where(self._database.among(sighting.c.trace_id, "ids"))
         listed = {"ids": self._database.listed(sorted(trace_ids))}
         found: dict[int, list[Sighting]] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(query.order_by(table.c.alert, table.c.slot), listed).mappings():
+            for row in connection.execute(query.order_by(sighting.c.alert, sighting.c.slot), listed).mappings():
                 found.setdefault(row["trace_id"], []).append(sighting_of(row))
         return found
 
     def count(self, alert: str, trace_ids: Collection[int]) -> int:
         """Count what ``alert`` saw in traces."""
-        among = self._database.among(table.c.trace_id, "ids")
-        query = select(func.count()).select_from(table).where(table.c.alert == alert, among)
+        among = self._database.among(sighting.c.trace_id, "ids")
+        query = select(func.count()).select_from(sighting).where(sighting.c.alert == alert, among)
         with self._database.reading() as connection:
             return int(connection.execute(query, {"ids": self._database.listed(list(trace_ids))}).scalar_one())
 
     def slots(self, alert: str, trace_ids: Collection[int]) -> dict[int, list[int]]:
         """Return trace → the slots at which ``alert`` saw something, ascending, for traces that have any."""
-        query = select(table.c.trace_id, table.c.slot).where(
-            table.c.alert == alert, self._database.among(table.c.trace_id, "ids")
+        query = select(sighting.c.trace_id, sighting.c.slot).where(
+            sighting.c.alert == alert, self._database.among(sighting.c.trace_id, "ids")
         )
         listed = {"ids": self._database.listed(list(trace_ids))}
         found: dict[int, list[int]] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(query.order_by(table.c.trace_id, table.c.slot), listed):
+            for row in connection.execute(query.order_by(sighting.c.trace_id, sighting.c.slot), listed):
                 found.setdefault(row.trace_id, []).append(row.slot)
         return found
 
     def traces(self, alert: str, repository: Repository) -> list[int]:
         """Return the traces of ``repository`` in which ``alert`` saw something, ascending."""
-        matching = (table.c.alert == alert) & (table.c.repository_id == repository.id)
-        query = select(table.c.trace_id).where(matching).distinct().order_by(table.c.trace_id)
+        matching = (sighting.c.alert == alert) & (sighting.c.repository_id == repository.id)
+        query = select(sighting.c.trace_id).where(matching).distinct().order_by(sighting.c.trace_id)
         with self._database.reading() as connection:
             return list(connection.execute(query).scalars())
 
     def alerts(self) -> list[str]:
         """Return the names of the alerts that have sightings, sorted."""
         with self._database.reading() as connection:
-            return list(connection.execute(select(table.c.alert).distinct().order_by(table.c.alert)).scalars())
+            return list(connection.execute(select(sighting.c.alert).distinct().order_by(sighting.c.alert)).scalars())
+
+
+# Remember what alerts last detected in, so that a trace that did not change is not detected in again.
+#
+# A digest is a number made of all that a detection depends on: the values, the method, its parameters. When the digest of
+# a trace is the one that was kept, the detection would give the same result, and the alert skips it. Digests of 1,024
+# neighbouring traces are one row. A further digest of such a row stands for all of its traces, so that a run over everything
+# need not read the values of a chunk in which nothing changed. A damaged row counts as none, so that its traces are detected in anew.
+
+
+_CHUNK: Final = 1024
+_DIGEST: Final = np.dtype("<u8")
+
+
+class DigestTable:
+    """Keep one digest for each alert and trace, 0 for none."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, alert: str, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the digests of the traces ``ids`` (ascending), 0 where there is none."""
+        found = np.zeros(len(ids), dtype=np.uint64)
+        with self._database.reading() as connection:
+            for part, digests in self._stored(connection, alert, ids):
+                found[part] = digests[ids[part] % _CHUNK]
+        return found
+
+    def set(self, alert: str, ids: NDArray[np.int64], digests: NDArray[np.uint64]) -> None:
+        """Write the digests of the traces ``ids`` (ascending), in the transaction of the caller."""
+        if not len(ids):
+            return
+        with self._database.transaction() as connection:
+            known = {int(ids[part.start]) // _CHUNK: kept for part, kept in self._stored(connection, alert, ids)}
+            rows = []
+            for chunk, part in _chunks(ids):
+                changed = known.get(chunk, np.zeros(_CHUNK, dtype=_DIGEST)).copy()
+                changed[ids[part] % _CHUNK] = digests[part]
+                rows.append({"alert": alert, "chunk": chunk, "digests": checked(changed.tobytes())})
+            insert = self._database.insert(judged)
+            changing = {"digests": insert.excluded.digests}
+            connection.execute(insert.on_conflict_do_update(index_elements=["alert", "chunk"], set_=changing), rows)
+
+    def whole(self, alert: str) -> dict[int, int]:
+        """Return the digests of whole chunks at the last run of ``alert`` over everything, by chunk."""
+        query = select(judged.c.chunk, judged.c.whole).where(judged.c.alert == alert, judged.c.whole.is_not(None))
+        with self._database.reading() as connection:
+            return {row.chunk: row.whole for row in connection.execute(query)}
+
+    def set_whole(self, alert: str, digests: Mapping[int, int]) -> None:
+        """Write the digests of whole chunks, in the transaction of the caller; chunks without digests have none."""
+        changing = judged.update().where(judged.c.alert == alert, judged.c.chunk == bindparam("number"))
+        rows = [{"number": chunk, "digest": digest} for chunk, digest in sorted(digests.items())]
+        if rows:
+            with self._database.transaction() as connection:
+                connection.execute(changing.values(whole=bindparam("digest")), rows)
+
+    def forget(self, alert: str) -> None:
+        """Delete all digests of ``alert``."""
+        with self._database.transaction() as connection:
+            connection.execute(judged.delete().where(judged.c.alert == alert))
+
+    def _stored(
+        self, connection: Connection, alert: str, ids: NDArray[np.int64]
+    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        """Yield, for each stored chunk, the part of ``ids`` that lies in it, and its digests."""
+        if not len(ids):
+            return
+        parts = dict(_chunks(ids))
+        query = select(judged.c.chunk, judged.c.digests).where(
+            judged.c.alert == alert, self._database.among(judged.c.chunk, "chunks")
+        )
+        listed = {"chunks": self._database.listed(list(parts))}
+        for chunk, digests in connection.execute(query, listed):
+            if not is_damaged(digests):
+                yield parts[chunk], np.frombuffer(digests, dtype=_DIGEST, count=_CHUNK)
+
+
+def _chunks(ids: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
+    """Yield each chunk, and the part of ``ids`` that lies in it."""
+    chunks, begins = np.unique(ids // _CHUNK, return_index=True)
+    ends = np.append(begins[1:], len(ids))[: len(chunks)].tolist()
+    for chunk, begin, end in zip(chunks.tolist(), begins.tolist(), ends, strict=True):
+        yield chunk, slice(begin, end)
+
+
+# Keep the verdicts on the newest values of traces, where they are remarkable.
+
+
+class NewestVerdicts:
+    """Hold one verdict a trace, and none where the newest value is unremarkable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._of_traces = select(newest_verdict).where(database.among(newest_verdict.c.trace_id, "ids"))
+
+    def get(self, trace_ids: Collection[int]) -> dict[int, NewestVerdict]:
+        """Return the verdicts on traces, by trace."""
+        with self._database.reading() as connection:
+            rows = connection.execute(self._of_traces, {"ids": self._database.listed(sorted(trace_ids))}).all()
+        return {row.trace_id: _verdict_of(row) for row in rows}
+
+    def at(self, repository: Repository, slot: int) -> list[NewestVerdict]:
+        """Return the verdicts on values at the commit ``slot``, the largest first."""
+        query = select(newest_verdict).where(
+            newest_verdict.c.repository_id == repository.id, newest_verdict.c.slot == slot
+        )
+        with self._database.reading() as connection:
+            found = [_verdict_of(row) for row in connection.execute(query)]
+        return sorted(found, key=lambda verdict: (-abs(np.nan_to_num(verdict.relative_size)), verdict.trace_id))
+
+    def replace(self, repository: Repository, trace_ids: NDArray[np.int64], verdicts: Sequence[NewestVerdict]) -> None:
+        """Write the ``verdicts`` on ``trace_ids``; traces without one lose theirs."""
+        now = time.time()
+        rows = [
+            {
+                "trace_id": each.trace_id,
+                "repository_id": repository.id,
+                "slot": each.slot,
+                "verdict": each.verdict.value,
+                "value": each.value,
+                "centre": finite_or_none(each.centre),
+                "low": finite_or_none(each.low),
+                "high": finite_or_none(each.high),
+                "relative_size": finite_or_none(each.relative_size),
+                "p_value": finite_or_none(each.p_value),
+                "judged": now,
+            }
+            for each in verdicts
+        ]
+        with self._database.transaction() as connection:
+            stale = delete(newest_verdict).where(self._database.among(newest_verdict.c.trace_id, "ids"))
+            connection.execute(stale, {"ids": self._database.listed(trace_ids)})
+            if rows:
+                connection.execute(newest_verdict.insert(), rows)
+
+
+def _verdict_of(row: Row[Any]) -> NewestVerdict:
+    return NewestVerdict(
+        trace_id=row.trace_id,
+        slot=row.slot,
+        verdict=Verdict(row.verdict),
+        value=row.value,
+        centre=number_or_nan(row.centre),
+        low=number_or_nan(row.low),
+        high=number_or_nan(row.high),
+        relative_size=number_or_nan(row.relative_size),
+        p_value=number_or_nan(row.p_value),
+    )

@@ -38,8 +38,6 @@ from knickpoint.store.tables.bisections import bisection
 from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, STATEMENTS_OF_POINTS, change, change_point, suspects
 from knickpoint.store.tables.findings import statement as table
 
-__all__ = ["StatementTable", "read_statements"]
-
 _BATCH: Final = 500
 """Changes that are stated together: the members of all of them are in memory."""
 

@@ -20,8 +20,6 @@ from knickpoint.store.tables.bisections import bisection
 from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change, change_point
 from knickpoint.store.tables.findings import suspects as table
 
-__all__ = ["RankedChange", "SuspectTable", "suspects_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class RankedChange:

@@ -24,11 +24,8 @@ from knickpoint.model.change_point import Action, Condition, Decision, Status
 from knickpoint.model.errors import InputError
 from knickpoint.store.database import Database
 from knickpoint.store.findings.groups import refresh_changes_of
-from knickpoint.store.findings.row_writes import next_id
-from knickpoint.store.findings.rows import decision_of
+from knickpoint.store.findings.rows import decision_of, next_id
 from knickpoint.store.tables.findings import bystander, change_point, decision
-
-__all__ = ["TriageLog"]
 
 _SUSPECT_RANGE: Final = ("line", "previous", "slot")
 _REGROUPING: Final = (Action.SPLIT.value, Action.MERGE.value)

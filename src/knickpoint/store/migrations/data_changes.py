@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from alembic import op
 
-__all__ = ["note_changes_of"]
-
 
 def note_changes_of(tables: Iterable[str]) -> None:
     """Have PostgreSQL note each transaction that changes one of ``tables``; a statement that changes no row counts too."""

@@ -7,6 +7,8 @@ until the lease ends; the next one repeats what no answer was kept for, with the
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -24,13 +26,74 @@ from knickpoint.model.notification import (
     Sent,
     SentMark,
 )
-from knickpoint.store.array_codec import stored_json
+from knickpoint.store.array_codec import moment, stored_json
 from knickpoint.store.database import Database
-from knickpoint.store.notifications.delivery_rows import delivery_of, listed_ids, new_row, part_key
-from knickpoint.store.tables.announcements import announcement
-from knickpoint.store.tables.notifications import delivery, delivery_item, notification_cursor, untaken_chain
+from knickpoint.store.tables.announcements import (
+    announcement,
+    delivery,
+    delivery_item,
+    notification_cursor,
+    untaken_chain,
+)
 
-__all__ = ["Notifications"]
+# Turn rows of the delivery ledger into deliveries, and planned deliveries into rows.
+
+
+def delivery_of(row: Mapping[Any, Any]) -> Delivery:
+    """Return the delivery of a row."""
+    return Delivery(
+        id=row["id"],
+        key=row["key"],
+        kind=NotificationKind(row["kind"]),
+        recipient=Recipient(row["channel"], row["address"], row["person"]),
+        repository_id=row["repository_id"],
+        announcements=tuple(stored_json(row["announcements"])),
+        thread=row["thread"],
+        created=moment(row["created"]),
+        due=moment(row["due"]),
+        state=DeliveryState(row["state"]),
+        attempts=row["attempts"],
+        answer=row["answer"],
+        sent=None if row["sent"] is None else moment(row["sent"]),
+        reference=row["reference"],
+        link=row["link"],
+    )
+
+
+def listed_ids(ids: tuple[int, ...]) -> str:
+    """Return the ids of announcements as a row keeps them."""
+    return json.dumps(ids, separators=(",", ":"))
+
+
+def part_key(key: str, ids: tuple[int, ...]) -> str:
+    """Return the key of a delivery that has some of the announcements of the one with ``key``."""
+    return hashlib.sha256(f"{key} {listed_ids(ids)}".encode()).hexdigest()[:40]
+
+
+def new_row(key: int, planned: PlannedDelivery, now: datetime) -> dict[str, Any]:
+    """Return the row of a planned delivery that gets the id ``key``."""
+    repositories = {each.repository_id for each in planned.announcements}
+    return {
+        "id": key,
+        "key": planned.key,
+        "kind": planned.kind.value,
+        "channel": planned.recipient.channel,
+        "address": planned.recipient.address,
+        "person": planned.recipient.person,
+        "repository_id": repositories.pop() if len(repositories) == 1 else 0,
+        "announcements": listed_ids(tuple(each.id for each in planned.announcements)),
+        "thread": planned.thread,
+        "created": now.timestamp(),
+        "due": planned.due.timestamp(),
+        "state": DeliveryState.WAITING.value,
+        "holder": "",
+        "attempts": 0,
+        "answer": "",
+        "sent": None,
+        "reference": "",
+        "link": "",
+    }
+
 
 _CURSOR: Final = "announcements"
 _LONGEST_ANSWER: Final = 2000
@@ -357,7 +420,7 @@ class Notifications:
 
     def next_due(self) -> datetime | None:
         """Return when the next delivery is due, None where none waits."""
-        from knickpoint.store.timestamps import moment
+        from knickpoint.store.array_codec import moment
 
         query = select(func.min(delivery.c.due)).where(delivery.c.state.in_(_UNFINISHED))
         with self._database.reading() as connection:

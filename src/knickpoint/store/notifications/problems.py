@@ -9,12 +9,10 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, func, select, update
 
 from knickpoint.model.notification import PlannedDelivery, Problem
+from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.notifications.notifications import Notifications
-from knickpoint.store.tables.notifications import problem
-from knickpoint.store.timestamps import moment
-
-__all__ = ["DeliveriesOf", "Problems"]
+from knickpoint.store.tables.announcements import problem
 
 DeliveriesOf = Callable[[Problem], Sequence[PlannedDelivery]]
 """Returns the deliveries of a problem, which has its id now."""

@@ -21,12 +21,9 @@ from sqlalchemy import CompoundSelect, Row, bindparam, func, literal, select, un
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.report import Problem, Severity
-from knickpoint.store.array_codec import stored_json
+from knickpoint.store.array_codec import moment, stored_json
 from knickpoint.store.database import Database
-from knickpoint.store.tables import ledger as tables
-from knickpoint.store.timestamps import moment
-
-__all__ = ["FileEntry", "FileState", "Ledger", "Quarantined", "Waiting"]
+from knickpoint.store.tables import points as tables
 
 _WAITING_BYTES: Final = 2**30
 """Payloads of waiting reports that one instance keeps; beyond it, a new one is refused."""

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native.points import PointTiles, lay
-from knickpoint.store.points.tile_rows import SealedRow
+from knickpoint.store.points.tile_codec import SealedRow
 from knickpoint.store.traces.trace_chunks import CHUNK
-
-__all__ = ["FrameMatrix"]
 
 _WORTH_TRACKING: Final = 64
 """Rows a chunk from which on it is cheaper to fill what is missing than all."""

@@ -20,9 +20,7 @@ from knickpoint.store.array_codec import checked, pack, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.points.layouts import Layout
 from knickpoint.store.tables.traces import layout as table
-from knickpoint.store.traces.key_digests import digest_all
-
-__all__ = ["LayoutCache", "LayoutDigest", "LayoutTraces"]
+from knickpoint.store.traces.trace_requests import digest_all
 
 _SMALLEST: Final = 64
 """Results of a run from which on the store keeps its layout; for fewer, looking keys up one by one takes no longer."""

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from knickpoint.model.report import Outcome, ResultTable
 from knickpoint.model.unit import conversion
-from knickpoint.store.events.packed_ids import PackedIds, pack_ids
+from knickpoint.store.events.payloads import PackedIds, pack_ids
 from knickpoint.store.points.parts import Part
 from knickpoint.store.points.tile_codec import chunks_of, encode_ids
 from knickpoint.store.traces.units import StoredUnit
-
-__all__ = ["Layout", "RunTemplate", "layout_of"]
 
 _MEASURED = tuple(Outcome).index(Outcome.MEASURED)
 

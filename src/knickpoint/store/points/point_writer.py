@@ -1,4 +1,4 @@
-"""Write points and provenance as planned: the fifth stage of a write."""
+"""The last stages of a write: points and provenance as planned, and the events about them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
-from knickpoint.store.points.part_table import PartRow, PartTable
-from knickpoint.store.points.sealer import SPAN, Sealer
+from knickpoint.store.events.outbox import Outbox
+from knickpoint.store.events.payloads import MOST_LISTED, TracesChanged, pack_ids
+from knickpoint.store.points.parts import PartRow, PartTable
+from knickpoint.store.points.sealer import Sealer
 from knickpoint.store.points.tile_codec import hot_rows
+from knickpoint.store.points.tile_merge import SPAN
 from knickpoint.store.points.tiles import Tiles
 from knickpoint.store.points.write_plan import CommitUpdate, WritePlan
 from knickpoint.store.traces.trace_chunks import CHUNK
 
-__all__ = ["PointWriter"]
+# Write points and provenance as planned: the fifth stage of a write.
+
 
 _SEGMENT_CHUNKS: Final = 4
 """New points of a commit in so many chunks are written as one segment: one row, where tiles would be a row a chunk."""
@@ -96,3 +101,29 @@ class PointWriter:
 def _spans(segments: Sequence[tuple[int, int]], ids: NDArray[np.int64]) -> bool:
     """Whether one of ``segments``, given as lowest and highest trace, may hold some of sorted ``ids``."""
     return any(low <= ids[-1] and high >= ids[0] for low, high in segments) if len(ids) else False
+
+
+# Publish which traces a write changed: the last stage of a write.
+
+
+_IDS_IN_EVENT: Final = 40_000
+"""Traces that one event names unless they are neighbours; so it stays below 256 KiB, whichever they are."""
+
+
+def publish_changes(outbox: Outbox, repository: Repository, plan: WritePlan, run_ids: Sequence[int]) -> None:
+    """Publish ``traces-changed`` for the traces of a plan: one event, or several where they are very many."""
+    ids = plan.touched
+    if not len(ids):
+        return
+    neighbours = int(ids[-1]) - int(ids[0]) + 1 == len(ids)
+    at_once = len(ids) if neighbours else _IDS_IN_EVENT
+    template = plan.commits[0].template if len(plan.commits) == 1 else None
+    if template is not None and len(ids) <= at_once:
+        named = [template.event_ids]
+    else:
+        named = [pack_ids(ids[begin : begin + at_once]) for begin in range(0, len(ids), at_once)]
+    slots = plan.slots
+    truncated = max(len(slots), len(run_ids)) > MOST_LISTED
+    for traces in named:
+        listed = slots[:MOST_LISTED], run_ids[:MOST_LISTED]
+        outbox.publish(TracesChanged(repository.name, *listed, traces, truncated=truncated))

@@ -18,14 +18,12 @@ from sqlalchemy import Connection, Row, exists, select, update
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.store.database import Database
-from knickpoint.store.points.checksums import DamagedRowError, RowName, part_name, require_intact, row_checksum
 from knickpoint.store.points.parts import Part, medians
+from knickpoint.store.points.tile_codec import DamagedRowError, RowName, part_name, require_intact, row_checksum
 from knickpoint.store.points.tiles import Tiles
-from knickpoint.store.tables.runs import part as table
-from knickpoint.store.tables.runs import run as run_table
+from knickpoint.store.tables.points import part as table
+from knickpoint.store.tables.points import run as run_table
 from knickpoint.store.traces.trace_chunks import CHUNK
-
-__all__ = ["Forgotten", "retain"]
 
 
 @dataclass(frozen=True, slots=True)

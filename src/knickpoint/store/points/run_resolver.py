@@ -22,8 +22,6 @@ from knickpoint.store.traces.trace_requests import TraceRequests
 from knickpoint.store.traces.trace_resolver import TraceResolver
 from knickpoint.store.traces.units import StoredUnit, Units
 
-__all__ = ["ResolvedResults", "RunResolver"]
-
 _MEASURED = tuple(Outcome).index(Outcome.MEASURED)
 
 

@@ -20,8 +20,6 @@ from knickpoint.store.points.layouts import Layout, RunTemplate
 from knickpoint.store.points.parts import Part, converted, medians
 from knickpoint.store.points.tile_codec import chunks_of
 
-__all__ = ["RunResults", "check_samples", "fill_template", "gather"]
-
 _OUTCOMES = tuple(Outcome)
 _MEASURED, _FAILED, _SKIPPED = (_OUTCOMES.index(o) for o in (Outcome.MEASURED, Outcome.FAILED, Outcome.SKIPPED))
 

@@ -5,20 +5,144 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, select, update
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, bindparam, delete, select, update
 
 from knickpoint.model.params import decode_key, encode_key
-from knickpoint.model.report import Outcome, Result
-from knickpoint.store.array_codec import stored_json
+from knickpoint.model.report import Outcome, Result, RunReport
+from knickpoint.store.array_codec import checked, moment, pack, stored_json, unpack
 from knickpoint.store.database import Database
-from knickpoint.store.points.run_records import Run, RunWrite
-from knickpoint.store.tables.runs import environment, run
-from knickpoint.store.timestamps import moment
+from knickpoint.store.tables.bisections import withheld_run as table
+from knickpoint.store.tables.points import environment, run
 
-__all__ = ["RunRecord", "RunTable", "StoredRun", "run_of"]
+# Records of runs: what is to be written, what the write did, and what the store keeps of a run and of its points.
+
+
+@dataclass(frozen=True, slots=True)
+class RunWrite:
+    """A run that the store is asked to write.
+
+    Attributes:
+        slot: the slot of its commit.
+        report: what the run measured.
+        identity: what makes it this run and no other: its CI run id, or a hash of its content.
+        content_hash: the hash of the content of the run; the same identity with another hash is a correction.
+        source: where it came from, such as the path of a file.
+        branch: "" for the branch that the report names.
+    """
+
+    slot: int
+    report: RunReport
+    identity: str
+    content_hash: str
+    source: str
+    branch: str = ""
+
+
+class RunKind(Enum):
+    """Say what a written run is, compared with what was stored before.
+
+    NEW is the first to measure its traces at its commit. SAME was stored with this content before; nothing changes.
+    A CORRECTION replaces a stored run of its identity. A RERUN is new too, but one of its traces had a value of
+    another run at its commit.
+    """
+
+    NEW = "new"
+    SAME = "same"
+    CORRECTION = "correction"
+    RERUN = "rerun"
+
+
+def _no_ids() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
+def _no_values() -> NDArray[np.float64]:
+    return np.empty(0)
+
+
+@dataclass(frozen=True)
+class ValueChanges:
+    """What a correction changed: each trace's value in this run before and after, NaN where it had or has none."""
+
+    trace_ids: NDArray[np.int64] = field(default_factory=_no_ids)
+    before: NDArray[np.float64] = field(default_factory=_no_values)
+    after: NDArray[np.float64] = field(default_factory=_no_values)
+
+    def __len__(self) -> int:
+        return len(self.trace_ids)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a write did with one run.
+
+    ``trace_ids`` are the traces of the run, sorted, none for a run that is the SAME; ``new_traces`` those that did
+    not exist before, and ``other_units`` those of them whose keys have older traces, in units that do not convert.
+    """
+
+    kind: RunKind
+    run_id: int
+    trace_ids: NDArray[np.int64] = field(default_factory=_no_ids)
+    new_traces: NDArray[np.int64] = field(default_factory=_no_ids)
+    other_units: NDArray[np.int64] = field(default_factory=_no_ids)
+    changes: ValueChanges = field(default_factory=ValueChanges)
+
+
+@dataclass(frozen=True, slots=True)
+class RunHead:
+    """The least of a run: which it is, the commit that it measured, and its environment."""
+
+    id: int
+    slot: int
+    identity: str
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as the store keeps it; ``unmeasured`` are results without a value that made no trace."""
+
+    id: int
+    repository_id: int
+    slot: int
+    identity: str
+    content_hash: str
+    source: str
+    entry: str
+    branch: str
+    time: datetime | None
+    environment: Mapping[str, str]
+    links: Mapping[str, str]
+    revisions: Mapping[str, str]
+    created: datetime
+    corrections: int
+    unmeasured: tuple[Result, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunPoint:
+    """What one run gave to one point.
+
+    ``samples`` are in ``unit``, as they came; ``value`` is their median in the trace's unit, NaN unless
+    measured.
+    """
+
+    run: Run
+    trace_id: int
+    outcome: Outcome
+    value: float
+    unit: str
+    samples: tuple[float, ...]
+    message: str = ""
+
 
 _IDENTITIES_AT_ONCE: Final = 500
 
@@ -176,3 +300,55 @@ def _unmeasured_text(results: Sequence[Result]) -> str:
     if not results:
         return ""
     return json.dumps([(encode_key(result.params), result.outcome.value, result.message) for result in results])
+
+
+# Keep which runs are withheld: their results are stored, and take no part in points.
+#
+# A run is withheld as a whole, but for the traces that keep their values: canaries, which show whether the machine moved.
+
+
+class WithheldRuns:
+    """Hold the rows of withheld runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def at(self, connection: Connection, repository_id: int, slots: Collection[int]) -> dict[int, NDArray[np.int64]]:
+        """Return the withheld runs at ``slots``: run → the traces that keep their values, sorted."""
+        query = select(table.c.run_id, table.c.kept).where(
+            self._database.among(table.c.slot), table.c.repository_id == repository_id
+        )
+        rows = connection.execute(query, {"numbers": self._database.listed(sorted(slots))})
+        return {row.run_id: _ids_of(row.kept) for row in rows}
+
+    def of_repository(self, connection: Connection, repository_id: int) -> dict[int, NDArray[np.int64]]:
+        """Return all withheld runs of a repository: run → the traces that keep their values, sorted."""
+        rows = connection.execute(select(table.c.run_id, table.c.kept).where(table.c.repository_id == repository_id))
+        return {row.run_id: _ids_of(row.kept) for row in rows}
+
+    def add(
+        self,
+        connection: Connection,
+        repository_id: int,
+        slots: Mapping[int, int],
+        kept: Mapping[int, NDArray[np.int64]],
+    ) -> None:
+        """Mark runs (run → slot) as withheld, each but for the traces in ``kept``."""
+        self.remove(connection, slots)
+        rows = [
+            {"run_id": run, "repository_id": repository_id, "slot": slot, "kept": checked(pack(kept[run]))}
+            for run, slot in sorted(slots.items())
+        ]
+        if rows:
+            connection.execute(table.insert(), rows)
+
+    def remove(self, connection: Connection, run_ids: Collection[int]) -> None:
+        """Forget that runs are withheld."""
+        if run_ids:
+            listed = {"numbers": self._database.listed(sorted(run_ids))}
+            connection.execute(delete(table).where(self._database.among(table.c.run_id)), listed)
+
+
+def _ids_of(packed: bytes) -> NDArray[np.int64]:
+    (ids,) = unpack(packed, 1)
+    return np.asarray(ids, dtype=np.int64)

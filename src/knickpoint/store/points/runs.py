@@ -9,7 +9,7 @@ of which hands frozen results to the next:
    :mod:`~knickpoint.store.points.write_plan` compares);
 4. the rows of the runs (:mod:`~knickpoint.store.points.run_table`);
 5. their points and provenance (:mod:`~knickpoint.store.points.point_writer`);
-6. the event that names the changed traces (:mod:`~knickpoint.store.points.change_events`).
+6. the event that names the changed traces (:mod:`~knickpoint.store.points.point_writer`).
 """
 
 from __future__ import annotations
@@ -27,27 +27,33 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.errors import StoreError
 from knickpoint.model.params import encode_key
 from knickpoint.model.report import Outcome
-from knickpoint.store.array_codec import checked, pack, stored_json
+from knickpoint.store.array_codec import checked, moment, pack, stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.events.outbox import Outbox
-from knickpoint.store.points.change_events import publish_changes
-from knickpoint.store.points.part_table import PartTable
-from knickpoint.store.points.point_writer import PointWriter
+from knickpoint.store.points.parts import PartTable
+from knickpoint.store.points.point_writer import PointWriter, publish_changes
 from knickpoint.store.points.provenance import Provenance
-from knickpoint.store.points.run_records import Receipt, Run, RunHead, RunKind, RunPoint, RunWrite
 from knickpoint.store.points.run_resolver import RunResolver
 from knickpoint.store.points.run_results import check_samples
-from knickpoint.store.points.run_table import RunRecord, RunTable, StoredRun, run_of
+from knickpoint.store.points.run_table import (
+    Receipt,
+    Run,
+    RunHead,
+    RunKind,
+    RunPoint,
+    RunRecord,
+    RunTable,
+    RunWrite,
+    StoredRun,
+    WithheldRuns,
+    run_of,
+)
 from knickpoint.store.points.stored_commits import ArrivingRun, StoredCommits
 from knickpoint.store.points.tiles import Tiles
-from knickpoint.store.points.withheld_runs import WithheldRuns
 from knickpoint.store.points.write_plan import plan_recount, plan_write
-from knickpoint.store.tables.runs import environment
-from knickpoint.store.tables.runs import run as table
-from knickpoint.store.timestamps import moment
+from knickpoint.store.tables.points import environment
+from knickpoint.store.tables.points import run as table
 from knickpoint.store.traces.traces import Traces
-
-__all__ = ["Runs"]
 
 _ANY: Final = select(table.c.id).where(table.c.repository_id == bindparam("owner")).limit(1)
 

@@ -22,16 +22,29 @@ from sqlalchemy import Connection, func, select
 
 from knickpoint.store.array_codec import narrow
 from knickpoint.store.database import Database
-from knickpoint.store.points.checksums import DamagedRowError, require_intact, segment_name
-from knickpoint.store.points.segment_groups import SEGMENT_POINTS, SegmentGroup, SegmentHead, group_segments
-from knickpoint.store.points.tile_codec import floats, sealed_row, segment_points
-from knickpoint.store.points.tile_merge import DENSE, POINT, SPAN, TileMerge, merge_tiles
+from knickpoint.store.points.tile_codec import (
+    DamagedRowError,
+    floats,
+    require_intact,
+    sealed_row,
+    segment_name,
+    segment_points,
+)
+from knickpoint.store.points.tile_merge import (
+    DENSE,
+    POINT,
+    SEGMENT_POINTS,
+    SPAN,
+    SegmentGroup,
+    SegmentHead,
+    TileMerge,
+    group_segments,
+    merge_tiles,
+)
 from knickpoint.store.tables.commits import repository as repository_table
-from knickpoint.store.tables.tiles import hot, sealed, segment
+from knickpoint.store.tables.points import hot, sealed, segment
 from knickpoint.store.tables.traces import chunk as chunk_table
 from knickpoint.store.traces.trace_chunks import CHUNK
-
-__all__ = ["SPAN", "Sealed", "Sealer"]
 
 _CHUNKS_AT_ONCE: Final = 64
 """Chunks of whole tiles that one transaction seals; writers get in between."""

@@ -14,16 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from knickpoint.store.points.part_table import PartRow, PartTable
-from knickpoint.store.points.parts import Part
-from knickpoint.store.points.run_records import RunWrite
+from knickpoint.store.points.parts import Part, PartRow, PartTable
 from knickpoint.store.points.run_results import RunResults
-from knickpoint.store.points.run_table import StoredRun
+from knickpoint.store.points.run_table import RunWrite, StoredRun, WithheldRuns
 from knickpoint.store.points.tile_codec import chunks_of
 from knickpoint.store.points.tiles import Tiles
-from knickpoint.store.points.withheld_runs import WithheldRuns
-
-__all__ = ["ArrivingRun", "StoredCommit", "StoredCommits", "StoredPart", "intersects"]
 
 
 @dataclass(frozen=True, slots=True)

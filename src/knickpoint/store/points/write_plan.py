@@ -17,15 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.store.points.layouts import RunTemplate
-from knickpoint.store.points.part_table import PartRow
-from knickpoint.store.points.parts import cut, medians
-from knickpoint.store.points.run_records import RunKind, ValueChanges
+from knickpoint.store.points.parts import PartRow, cut, medians
 from knickpoint.store.points.run_results import RunResults
-from knickpoint.store.points.run_table import StoredRun
+from knickpoint.store.points.run_table import RunKind, StoredRun, ValueChanges
 from knickpoint.store.points.stored_commits import ArrivingRun, StoredCommit, intersects
 from knickpoint.store.points.tile_codec import chunks_of
-
-__all__ = ["CommitUpdate", "RunUpdate", "WritePlan", "plan_recount", "plan_write"]
 
 _SCATTERED_CHUNKS: Final = 32
 _SCATTERED_VALUES: Final = 16

@@ -1,4 +1,4 @@
-"""Tokens for machines, sessions that ended early, the audit log, and digests of the configuration."""
+"""Tokens, sessions that ended early, the audit log, digests of the configuration, and settings of people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstra
 
 from knickpoint.store.tables.base import Number, Time, exact_text, metadata
 
-__all__ = ["audit_entry", "audit_retention", "configuration_digest", "ended_session", "token"]
+# Tokens for machines, sessions that ended early, the audit log, and digests of the configuration.
+
 
 token = Table(
     "token",
@@ -60,3 +61,19 @@ configuration_digest = Table(
     PrimaryKeyConstraint("section"),
 )
 """A salted digest of each section of the configuration file that was last used; the row "" holds the salt."""
+
+
+# What people set for themselves.
+
+
+person_setting = Table(
+    "person_setting",
+    metadata,
+    Column("provider", exact_text, nullable=False),
+    Column("person", exact_text, nullable=False),
+    Column("name", exact_text, nullable=False),
+    Column("value", exact_text, nullable=False),
+    Column("changed", Time, nullable=False),
+    PrimaryKeyConstraint("provider", "person", "name"),
+)
+"""``provider`` and ``person`` are those of the sign-in; ``value`` is a text that only the dashboard reads."""

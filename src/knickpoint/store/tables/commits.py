@@ -6,8 +6,6 @@ from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstra
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = ["commit", "line", "order", "release", "repository", "successor"]
-
 repository = Table(
     "repository",
     metadata,

@@ -1,7 +1,4 @@
-"""Findings: change points and their sightings, changes, the triage log, alerts and their runs, tickets.
-
-Slots belong to the repository of the row. Whatever lists are filtered or sorted by is a column.
-"""
+"""Findings: change points and their sightings, changes, clusters, the triage log, alerts and their runs, tickets."""
 
 from __future__ import annotations
 
@@ -11,23 +8,10 @@ from sqlalchemy import DOUBLE_PRECISION, Column, Float, Index, PrimaryKeyConstra
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = [
-    "STATEMENTS_OF_CHANGES",
-    "STATEMENTS_OF_POINTS",
-    "Real",
-    "alert",
-    "alert_in_force",
-    "alert_run",
-    "boundary",
-    "change",
-    "change_point",
-    "decision",
-    "judged",
-    "sighting",
-    "statement",
-    "suspects",
-    "ticket",
-]
+# Findings: change points and their sightings, changes, the triage log, alerts and their runs, tickets.
+#
+# Slots belong to the repository of the row. Whatever lists are filtered or sorted by is a column.
+
 
 Real = Float(53).with_variant(DOUBLE_PRECISION(), "postgresql")
 """A double; nan is NULL on both databases."""
@@ -310,3 +294,48 @@ ticket = Table(
     UniqueConstraint("repository_id", "name", "slot", "query"),
 )
 """Tickets of an issue tracker: the traces (as a query) and the commit that they are about."""
+
+
+# Clusters: traces that moved together, as alerts that judge traces together found them.
+
+
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("repository_id", Number, nullable=False),
+    Column("alert", exact_text, nullable=False),
+    Column("group_key", exact_text, nullable=False),
+    Column("line", exact_text, nullable=False),
+    Column("previous", Code, nullable=False),
+    Column("slot", Code, nullable=False),
+    Column("movement", Code, nullable=False),
+    Column("regression", Real, nullable=False),
+    Column("gone", Code, nullable=False),
+    Column("run", Number, nullable=False),
+    Column("found", Time, nullable=False),
+    Column("body", exact_text, nullable=False),
+    Index("ix_cluster_alert", "repository_id", "alert", "group_key"),
+)
+"""``group_key`` is a JSON list of the values of the params that the alert groups by. ``run`` and ``found`` are those of the
+first run that found it. ``body`` is JSON: the centroid, its commits, what members have in common.
+"""
+
+cluster_member = Table(
+    "cluster_member",
+    metadata,
+    Column("cluster_id", Number, nullable=False),
+    Column("trace_id", Number, nullable=False),
+    Column("trace_key", exact_text, nullable=False),
+    Column("state", exact_text, nullable=False),
+    Column("rank", Code, nullable=False),
+    Column("distance", Real, nullable=False),
+    Column("run", Number, nullable=False),
+    Column("since", Time, nullable=False),
+    Column("point_id", Number, nullable=False),
+    Column("body", exact_text, nullable=False),
+    PrimaryKeyConstraint("cluster_id", "trace_id"),
+    Index("ix_cluster_member_trace_id", "trace_id"),
+    Index("ix_cluster_member_point_id", "point_id"),
+)
+"""``run`` and ``since`` say since when the trace is in its ``state``. ``body`` is JSON: the verdict on it."""

@@ -1,4 +1,4 @@
-"""The catalogue: the name and facts of each trace, by chunk of 1,024 traces, and the way from a key to its trace."""
+"""The catalogue of traces by chunk of 1,024, the way from a key to its trace, and sets of keys under a short id."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from sqlalchemy import Column, Index, PrimaryKeyConstraint, Table, UniqueConstra
 
 from knickpoint.store.tables.base import Blob, Code, Number, Time, exact_text, metadata
 
-__all__ = ["chunk", "identity", "kept_direction", "layout", "param_name", "param_value", "unit"]
+# The catalogue: the name and facts of each trace, by chunk of 1,024 traces, and the way from a key to its trace.
+
 
 unit = Table(
     "unit",
@@ -106,3 +107,23 @@ trace_rename = Table(
     UniqueConstraint("new_id"),
 )
 """Renames that people accepted: the trace ``new_id`` continues ``old_id``."""
+
+
+# Shortcuts: sets of keys or formulas under a short stable id, and facts about the instance.
+
+
+shortcut = Table(
+    "shortcut",
+    metadata,
+    Column("id", exact_text, primary_key=True),
+    Column("content", exact_text, nullable=False),
+    Column("created", Time, nullable=False),
+)
+
+counter = Table(
+    "counter",
+    metadata,
+    Column("name", exact_text, primary_key=True),
+    Column("value", Number, nullable=False),
+)
+"""Counters of the whole instance: the version of the catalogue, the next chunk, the checks of the schema."""

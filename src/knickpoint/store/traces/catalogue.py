@@ -27,8 +27,8 @@ from knickpoint.budget import check_time, deadline_error, remaining_seconds
 from knickpoint.model.query import Query
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
-from knickpoint.store.tables.shortcuts import counter
-from knickpoint.store.traces.param_columns import (
+from knickpoint.store.tables.traces import counter
+from knickpoint.store.traces.vocabulary import (
     AcceptedCodes,
     FoundCodes,
     ParamColumns,
@@ -36,8 +36,6 @@ from knickpoint.store.traces.param_columns import (
     matching_mask,
     streamed_columns,
 )
-
-__all__ = ["Catalogue", "FacetCounts", "ParamCodes"]
 
 _CACHED_TRACES: Final = 8_000_000
 """Traces up to which a process keeps the codes of a repository in memory: 400 MB with 12 params."""

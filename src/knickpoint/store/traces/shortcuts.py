@@ -14,9 +14,7 @@ from sqlalchemy import Connection, func, select
 from knickpoint.model.errors import InputError
 from knickpoint.store.array_codec import stored_json
 from knickpoint.store.database import Database
-from knickpoint.store.tables.shortcuts import shortcut as table
-
-__all__ = ["Shortcuts"]
+from knickpoint.store.tables.traces import shortcut as table
 
 _LENGTH: Final = 12
 """Characters of an id: 60 bits. That two of a million shortcuts have the same id is less likely than one in a million."""

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from knickpoint.model.errors import StoreError
 from knickpoint.store.array_codec import checked, pack, unpack
 
-__all__ = ["CHUNK", "StoredChunk", "extended", "free_places"]
-
 CHUNK: Final = 1024
 """Traces in a chunk. Trace ``id`` is number ``id % CHUNK`` of chunk ``id // CHUNK``."""
 

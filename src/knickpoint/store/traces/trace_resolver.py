@@ -17,11 +17,12 @@ from sqlalchemy import Connection, bindparam, select, update
 from knickpoint.store.array_codec import checked, pack, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
-from knickpoint.store.tables.shortcuts import counter
-from knickpoint.store.traces.identities import Identities, IdentityRows
+from knickpoint.store.tables.traces import counter
 from knickpoint.store.traces.trace_chunks import CHUNK, extended, free_places
 from knickpoint.store.traces.trace_requests import (
     UNKNOWN,
+    Identities,
+    IdentityRows,
     ResolvedTraces,
     TraceRequests,
     plan_adoption,
@@ -29,8 +30,6 @@ from knickpoint.store.traces.trace_requests import (
 )
 from knickpoint.store.traces.units import Units
 from knickpoint.store.traces.vocabulary import Vocabulary
-
-__all__ = ["TraceResolver"]
 
 _VERSION: Final = "catalogue"
 _NEXT_CHUNK: Final = "next chunk"

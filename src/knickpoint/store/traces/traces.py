@@ -2,33 +2,108 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from knickpoint.model.commit import Repository
 from knickpoint.model.direction import DirectionRule, configured_better
 from knickpoint.model.errors import AbsentError
-from knickpoint.model.frame import Trace
+from knickpoint.model.frame import Trace, TraceRename
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
+from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.tables import traces as tables
 from knickpoint.store.tables.commits import repository as repository_table
+from knickpoint.store.tables.traces import trace_rename
 from knickpoint.store.traces.catalogue import Catalogue, FacetCounts, ParamCodes
-from knickpoint.store.traces.decoded_chunks import DecodedChunks
-from knickpoint.store.traces.identities import Identities
-from knickpoint.store.traces.key_digests import digest_each
-from knickpoint.store.traces.renames import TraceRenames
 from knickpoint.store.traces.trace_chunks import CHUNK, StoredChunk
-from knickpoint.store.traces.trace_requests import BETTERS
+from knickpoint.store.traces.trace_requests import BETTERS, Identities, digest_each
 from knickpoint.store.traces.units import Units
 
-__all__ = ["OwnedTrace", "Traces"]
+# Keep the chunks of traces that were decoded last, as lists of findings name the same traces again and again.
+
+
+_MOST: Final = 128
+"""Chunks that are kept; about 150 kB each."""
+
+
+class DecodedChunks:
+    """Decode rows of the table of chunks, or find them decoded; safe for threads.
+
+    A chunk is known by its bytes, so it does not matter which transaction read it, or whether that was undone.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[int, tuple[bytes, bytes, StoredChunk]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, rows: Iterable[Any]) -> dict[int, StoredChunk]:
+        """Return the chunks of ``rows`` by id."""
+        rows = list(rows)
+        if len(rows) > _MOST:
+            return {row.id: StoredChunk.of(row) for row in rows}
+        return {row.id: self._one(row) for row in rows}
+
+    def _one(self, row: Any) -> StoredChunk:
+        with self._lock:
+            known = self._known.get(row.id)
+            if known is not None and known[:2] == (row.keys, row.facts):
+                self._known.move_to_end(row.id)
+                return known[2]
+        chunk = StoredChunk.of(row)
+        with self._lock:
+            self._known[row.id] = (row.keys, row.facts, chunk)
+            self._known.move_to_end(row.id)
+            if len(self._known) > _MOST:
+                self._known.popitem(last=False)
+        return chunk
+
+
+# Keep which trace continues which other one.
+
+
+_PAIRS: Final = select(trace_rename.c.new_id, trace_rename.c.old_id).where(
+    trace_rename.c.repository_id == bindparam("owner")
+)
+
+
+def predecessors(database: Database, connection: Connection, repository_id: int) -> dict[int, int]:
+    """Return the new trace → the old one that it continues, of one repository."""
+    return dict(database.quick(connection, _PAIRS, {"owner": repository_id}).fetchall())
+
+
+class TraceRenames:
+    """Read and write accepted renames; no stored value changes with them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self, repository: Repository) -> list[TraceRename]:
+        """Return the renames of ``repository``, by the old trace."""
+        query = select(trace_rename).where(trace_rename.c.repository_id == repository.id)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(trace_rename.c.old_id)).all()
+        return [TraceRename(row.old_id, row.new_id, row.who, moment(row.time)) for row in rows]
+
+    def add(self, repository: Repository, old: int, new: int, *, who: str) -> None:
+        """Write that the trace ``new`` continues ``old``."""
+        row = {"old_id": old, "new_id": new, "repository_id": repository.id, "who": who, "time": time.time()}
+        with self._database.transaction() as connection:
+            connection.execute(trace_rename.insert(), [row])
+
+    def remove(self, old: int) -> None:
+        """Take back that a trace continues ``old``."""
+        with self._database.transaction() as connection:
+            connection.execute(delete(trace_rename).where(trace_rename.c.old_id == old))
 
 
 _MOST_VALUES: Final = 100_000

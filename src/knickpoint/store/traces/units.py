@@ -15,8 +15,6 @@ from knickpoint.model.unit import Unit, read_unit
 from knickpoint.store.database import Database
 from knickpoint.store.tables.traces import unit as table
 
-__all__ = ["StoredUnit", "Units"]
-
 
 @dataclass(frozen=True, slots=True)
 class StoredUnit:

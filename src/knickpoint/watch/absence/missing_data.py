@@ -19,11 +19,8 @@ from numpy.typing import NDArray
 from knickpoint.model.commit import Line, Repository
 from knickpoint.store import Store
 from knickpoint.store.traces.catalogue import ParamCodes
-from knickpoint.watch.absence.habits import KnownHabits
-from knickpoint.watch.absence.missing_traces import Absences, MissingTrace, absences
-from knickpoint.watch.absence.rename_proposals import RenameProposal, propose_renames
-
-__all__ = ["MissingData", "MissingEntry", "MissingKind", "find_missing_data"]
+from knickpoint.watch.absence.missing_traces import Absences, KnownHabits, MissingTrace, absences
+from knickpoint.watch.absence.renames import RenameProposal, propose_renames
 
 _HABIT: Final = 5
 """Measured commits before a gap, from which their gaps show a habit."""

@@ -14,8 +14,6 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.query import Query, QueryTerm
 from knickpoint.store import Store
 
-__all__ = ["Vanished", "failed_positions", "find_vanished", "is_held"]
-
 _WINDOW: Final = 20
 """How many of the newest measured commits show whether a benchmark is measured as a rule."""
 

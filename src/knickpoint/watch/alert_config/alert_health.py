@@ -18,13 +18,11 @@ from knickpoint.model.quantity_text import figure_text, percent_text
 from knickpoint.model.query import parse_query
 from knickpoint.model.summary import read_summary
 from knickpoint.store import Store
-from knickpoint.store.commits.names import listed
+from knickpoint.store.commits.commit_rows import listed
 from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.watch.alert_validation import reason_against, reason_of, unknown_reference
-from knickpoint.watch.detection.alert_groups import watched_traces
+from knickpoint.watch.detection.alert_settings import watched_traces
 from knickpoint.watch.lines import Lines
-
-__all__ = ["AlertHealth", "health_of_alerts", "missing_params", "newest_runs"]
 
 _RUNS: Final = 10
 """How many complete runs the report on an alert covers."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import Alert
 from knickpoint.model.alert_settings import alert_settings, judging_settings, settings_from_json
-from knickpoint.model.audit import AuditKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.comparison import compare_retired
@@ -17,18 +17,6 @@ from knickpoint.watch.alert_run.persistence import persist_changes
 from knickpoint.watch.alert_validation import check_alert, reason_against, reason_of, unknown_reference
 from knickpoint.watch.changes.membership import regroup
 from knickpoint.watch.lines import Lines
-
-__all__ = [
-    "AlertChange",
-    "AlertDifference",
-    "AlertState",
-    "SettingChange",
-    "alert_states",
-    "apply_alerts",
-    "compare_alerts",
-    "retire_alert",
-]
-
 
 Settings = Mapping[str, object]
 """Settings of an alert by name, as plain JSON."""

@@ -16,8 +16,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.alert import Alert
-from knickpoint.model.change_point import Sighting, Transition
+from knickpoint.model.alert import Alert, AlertKind
+from knickpoint.model.alert_settings import kind_of_finding
+from knickpoint.model.change_point import Condition, Sighting, Transition
 from knickpoint.model.query import Query
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs
@@ -30,12 +31,9 @@ from knickpoint.watch.alert_run.comparison import (
 )
 from knickpoint.watch.alert_run.persistence import by_trace, point_updates
 from knickpoint.watch.alert_validation import missing_reference, reason_against
-from knickpoint.watch.detection.alert_filter import Filter
-from knickpoint.watch.detection.alert_groups import depends_on_group
+from knickpoint.watch.detection.alert_settings import Filter, depends_on_group
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Serial
-
-__all__ = ["Preview", "preview_alerts"]
 
 _CHUNK: Final = 1_000
 """Traces that are judged before the time is looked at again."""
@@ -233,3 +231,26 @@ class _Work:
 def _falling_size(sighting: Sighting) -> tuple[float, int, int]:
     size = sighting.numbers.relative_size
     return (-abs(size) if math.isfinite(size) else -math.inf, sighting.trace_id, sighting.suspect_range.slot)
+
+
+# Count the findings that join or leave the work list because the kind of an alert changes.
+
+
+def preview_kinds(store: Store, alerts: Mapping[str, Alert], names: Collection[str]) -> dict[str, Preview]:
+    """Return, for each of ``names``, which of its live findings join or leave the work list when ``alerts`` are in force.
+
+    Only kinds count: findings that the alerts no longer find are those of :func:`.preview_alerts`. A finding of several alerts
+    counts for each of ``names``.
+    """
+    found = dict.fromkeys(names, Preview())
+    for repository in store.commits.repositories():
+        traces = sorted({trace for name in found for trace in store.findings.sightings.traces(name, repository)})
+        for points in store.findings.of_traces(traces).values():
+            for point in points:
+                kept = [alerts[name] for name in point.alerts if name in alerts]
+                if point.condition is Condition.GONE or not kept:
+                    continue
+                was, will = point.alert_kind is AlertKind.WORK, kind_of_finding(kept) is AlertKind.WORK
+                for name in found.keys() & set(point.alerts):
+                    found[name] += Preview(off_list=int(was and not will), on_list=int(will and not was))
+    return found

@@ -16,13 +16,9 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import KnickpointError, StoreError
 from knickpoint.store import Store
-from knickpoint.watch.detection.alert_groups import watched_traces, whole_groups
-from knickpoint.watch.detection.digests import changed_traces
-from knickpoint.watch.detection.drift_references import find_reference
-from knickpoint.watch.detection.whole_chunks import WholeChunks, unchanged_traces
+from knickpoint.watch.detection.alert_settings import find_reference, watched_traces, whole_groups
+from knickpoint.watch.detection.digests import WholeChunks, changed_traces, unchanged_traces
 from knickpoint.watch.lines import Lines
-
-__all__ = ["AlertJob", "failure_of", "plan_jobs", "unable_job"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
 _NO_IDS: Final = np.empty(0, dtype=np.int64)

@@ -15,11 +15,8 @@ from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.comparison import TraceComparison
 from knickpoint.watch.changes.membership import MovedPoints
-from knickpoint.watch.identity.point_matching import Ruler
-from knickpoint.watch.identity.reconciliation import reconcile
+from knickpoint.watch.identity import Ruler, reconcile
 from knickpoint.watch.lines import Lines
-
-__all__ = ["PersistedChanges", "by_trace", "persist_changes", "point_updates"]
 
 
 @dataclass(frozen=True, slots=True)

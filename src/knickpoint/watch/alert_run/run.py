@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from knickpoint.detect import makes_clusters
 from knickpoint.model.alert import Alert
-from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, AnnouncementRule
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
+from knickpoint.model.notification import DEFAULT_ANNOUNCEMENT_RULE, AnnouncementRule
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsChanged
 from knickpoint.watch.alert_run.comparison import (
@@ -39,11 +39,11 @@ from knickpoint.watch.alert_run.comparison import (
 )
 from knickpoint.watch.alert_run.kept_clusters import drifted_points, keep_clusters
 from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_changes
-from knickpoint.watch.alert_run.redetection import detect_again
 from knickpoint.watch.alert_run.run_plan import (
     RepositoryPlan,
     RunRequest,
     chosen_alerts,
+    detect_again,
     plan_run,
     turned_traces,
     unable_alerts,
@@ -52,13 +52,10 @@ from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
 from knickpoint.watch.announcements.announcer import announce
 from knickpoint.watch.changes.membership import RegroupedChanges, regroup
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.newest_shards import judge_newest_early
-from knickpoint.watch.newest_values import EarlyVerdicts, judge_newest_values
-from knickpoint.watch.quarantine.held_findings import hold_findings
+from knickpoint.watch.newest_values import EarlyVerdicts, judge_newest_early, judge_newest_values
+from knickpoint.watch.quarantine.update import hold_findings
 from knickpoint.watch.triage.tickets import match_tickets
 from knickpoint.work import Runner, Serial
-
-__all__ = ["Progress", "default_alert", "run_alerts"]
 
 _BATCH: Final = 10_000
 """Traces with changes after which a run of one alert writes what it has."""

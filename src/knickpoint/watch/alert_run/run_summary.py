@@ -12,8 +12,6 @@ from knickpoint.watch.alert_run.alert_job import AlertJob
 from knickpoint.watch.alert_run.comparison import AlertComparison
 from knickpoint.watch.alert_run.persistence import PersistedChanges
 
-__all__ = ["JobResult", "RunSummary"]
-
 
 @dataclass(frozen=True, slots=True)
 class JobResult:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from knickpoint.model.announcement import DEFAULT_ANNOUNCEMENT_RULE, Announcement, AnnouncementRule
 from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Repository
+from knickpoint.model.notification import DEFAULT_ANNOUNCEMENT_RULE, Announcement, AnnouncementRule
 from knickpoint.store import Store
 from knickpoint.watch.announcements.decisions import Side, first_sights, may_be_sighted, side_in, side_of
 from knickpoint.watch.announcements.due_findings import is_due
@@ -22,8 +22,6 @@ from knickpoint.watch.announcements.openings import Openings
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.transitions import ChainState, Members, released, transition
 from knickpoint.watch.lines import Lines
-
-__all__ = ["announce", "announce_split", "rejoin_chains"]
 
 
 def announce(

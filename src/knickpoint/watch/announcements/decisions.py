@@ -17,17 +17,6 @@ from knickpoint.model.change_point import ChangePoint, Condition, Direction, Sta
 from knickpoint.model.settlement import Certainty
 from knickpoint.store.findings.announcements import BASELINE, MemberCount
 
-__all__ = [
-    "Joining",
-    "Side",
-    "Silence",
-    "decide_opening",
-    "first_sights",
-    "may_be_sighted",
-    "side_in",
-    "side_of",
-]
-
 
 class Side(Enum):
     """The side of a change: worse, or of unknown direction; better."""

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.local_levels import NEAR
-from knickpoint.model.announcement import AnnouncementRule
 from knickpoint.model.change_point import ChangePoint, Condition, Status, StepNumbers
+from knickpoint.model.notification import AnnouncementRule
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.announcements.places import Places
-from knickpoint.watch.detection.recovery import NEARER
+from knickpoint.watch.detection.sightings import NEARER
 from knickpoint.watch.lines import Lines
-
-__all__ = ["is_due", "leaves_open", "may_be_drifts"]
 
 Floats = NDArray[np.float64]
 

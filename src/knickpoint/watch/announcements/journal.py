@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from knickpoint.model.announcement import Announcement, AnnouncementRule
 from knickpoint.model.change_point import ChangePoint, Condition, SuspectRange
 from knickpoint.model.commit import Repository
+from knickpoint.model.notification import Announcement, AnnouncementRule
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, Announced
 from knickpoint.watch.announcements.decisions import Side
@@ -18,8 +18,6 @@ from knickpoint.watch.announcements.known_chains import KnownChains
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.recoveries import Recoveries
 from knickpoint.watch.announcements.transitions import ChainState, Step
-
-__all__ = ["Journal", "change_of"]
 
 
 @dataclass

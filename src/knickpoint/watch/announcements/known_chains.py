@@ -14,8 +14,6 @@ from knickpoint.store.findings.announcements import MemberCount, Sight
 from knickpoint.watch.announcements.places import Places
 from knickpoint.watch.announcements.transitions import ChainState
 
-__all__ = ["KnownChains", "read_chains", "read_states"]
-
 
 @dataclass(frozen=True, slots=True)
 class KnownChains:

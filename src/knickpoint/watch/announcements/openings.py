@@ -6,17 +6,15 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from knickpoint.model.announcement import Announcement, AnnouncementRule
 from knickpoint.model.change_point import ChangePoint, Condition, SuspectRange
+from knickpoint.model.notification import Announcement, AnnouncementRule
 from knickpoint.store.findings.announcements import BASELINE
 from knickpoint.watch.announcements.decisions import Joining, Side, decide_opening, side_in, side_of
 from knickpoint.watch.announcements.due_findings import leaves_open, may_be_drifts
 from knickpoint.watch.announcements.journal import Journal
 from knickpoint.watch.announcements.known_chains import read_states
 from knickpoint.watch.announcements.transitions import ChainState, Members, Said, may_be_announced, transition
-from knickpoint.watch.identity.point_matching import REACH
-
-__all__ = ["Openings"]
+from knickpoint.watch.identity import REACH
 
 
 @dataclass(frozen=True, slots=True)

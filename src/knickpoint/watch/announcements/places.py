@@ -10,14 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.announcement import Announcement
 from knickpoint.model.change_point import ChangePoint, Condition, LineInterval, SuspectRange
+from knickpoint.model.notification import Announcement
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
-from knickpoint.watch.identity.point_matching import REACH
+from knickpoint.watch.identity import REACH
 from knickpoint.watch.lines import Lines
-
-__all__ = ["NEAR", "Places"]
 
 NEAR: Final = 50
 """Commits around a change in which a chain that may name its place already is looked for."""
@@ -94,7 +92,7 @@ class Places:
         """Return the first of ``chains`` at the place of one of ``points``, 0 for none; each has its last announcement.
 
         A point is there if it lies in the range that the announcement names, or as near as identity allows a point to move:
-        nearer than :data:`~knickpoint.watch.identity.point_matching.REACH` values, and within both intervals of location.
+        nearer than :data:`~knickpoint.watch.identity.REACH` values, and within both intervals of location.
         """
         found = 0
         for block in _blocks(points) if chains else ():

@@ -10,8 +10,6 @@ from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.watch.announcements.due_findings import leaves_open
 from knickpoint.watch.announcements.places import Places
 
-__all__ = ["Recoveries"]
-
 
 @dataclass(frozen=True, slots=True)
 class Recoveries:

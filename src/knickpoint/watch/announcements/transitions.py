@@ -12,23 +12,10 @@ from enum import Enum
 from functools import reduce
 from typing import Final
 
-from knickpoint.model.announcement import Announcement, AnnouncementKind
 from knickpoint.model.change_point import ChangePoint, Condition, Status
+from knickpoint.model.notification import Announcement, AnnouncementKind
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind
 from knickpoint.watch.announcements.decisions import Side, side_in, side_of
-
-__all__ = [
-    "TRANSITIONS",
-    "ChainState",
-    "Members",
-    "Said",
-    "Shown",
-    "Step",
-    "may_be_announced",
-    "released",
-    "shown",
-    "transition",
-]
 
 
 class Said(Enum):

@@ -20,11 +20,9 @@ from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.quality import Label
-from knickpoint.model.unit import Better, read_unit
-from knickpoint.watch.backtest.history import ReplayHistory
-from knickpoint.watch.backtest.labels import PlacedLabel
-
-__all__ = ["LabelledHistory", "read_corpus"]
+from knickpoint.model.unit import read_unit
+from knickpoint.model.unit_names import Better
+from knickpoint.watch.backtest.history import PlacedLabel, ReplayHistory
 
 _REMEDY: Final = "Write it with knick quality corpus --values."
 

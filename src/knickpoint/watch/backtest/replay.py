@@ -17,18 +17,16 @@ from pathlib import Path
 import numpy as np
 
 from knickpoint.model.alert import Alert, AlertKind
-from knickpoint.model.announcement import AnnouncementKind
 from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Repository
+from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite, Store, create_store
-from knickpoint.store.commits.releases import Release
+from knickpoint.store.commits.commit_rows import Release
 from knickpoint.watch.alert_run.run import Progress, run_alerts
 from knickpoint.watch.backtest.history import ReplayHistory
-from knickpoint.watch.detection.caching_runner import CachingRunner
-
-__all__ = ["Replay", "ReplayedFinding", "replay"]
+from knickpoint.watch.detection.judged_rows import CachingRunner
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,12 @@ from enum import Enum
 
 import numpy as np
 
-from knickpoint.model.announcement import AnnouncementKind
+from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.quality import Label
-from knickpoint.watch.backtest.history import ReplayHistory
-from knickpoint.watch.backtest.labels import PlacedLabel
+from knickpoint.watch.backtest.history import PlacedLabel, ReplayHistory
 from knickpoint.watch.backtest.replay import Replay, ReplayedFinding
-from knickpoint.watch.identity.point_matching import StepLocation, match_points
-from knickpoint.watch.quality.rates import Rate
-
-__all__ = ["Outcome", "Score", "ScoredFinding", "score"]
+from knickpoint.watch.identity import StepLocation, match_points
+from knickpoint.watch.quality.alert_table import Rate
 
 
 class Outcome(Enum):

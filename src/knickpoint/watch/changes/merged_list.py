@@ -11,8 +11,6 @@ from knickpoint.model.commit import Commit, Repository
 from knickpoint.store import Store
 from knickpoint.store.findings.change_list import Sort
 
-__all__ = ["ListedChange", "merge_changes"]
-
 ListedChange = tuple[Repository, Change]
 
 

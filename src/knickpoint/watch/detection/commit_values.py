@@ -21,8 +21,6 @@ from knickpoint.model.frame import Frame
 from knickpoint.model.summary import Summary, read_summary
 from knickpoint.store import PointSamples, Store
 
-__all__ = ["block_bytes", "read_commit_values", "read_summaries", "sample_digests", "with_commit_values"]
-
 _DIGEST_BYTES: Final = 8
 _BLOCK_BYTES: Final = 16 * 2**20
 """Memory of the points of a block whose samples are read with it: of a chunk of traces at 2,000 commits."""

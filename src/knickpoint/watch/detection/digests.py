@@ -20,15 +20,21 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.alert_settings import judging_settings
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
+from knickpoint.model.query import parse_query
 from knickpoint.store import Store
+from knickpoint.store.traces.trace_chunks import CHUNK
 from knickpoint.version import __version__
-from knickpoint.watch.detection.alert_groups import GroupKey, depends_on_group, group_key
-from knickpoint.watch.detection.alert_window import known_columns, window_columns
+from knickpoint.watch.detection.alert_settings import (
+    BEFORE_DRIFT,
+    GroupKey,
+    depends_on_group,
+    find_reference,
+    group_key,
+    known_columns,
+    window_columns,
+)
 from knickpoint.watch.detection.commit_values import block_bytes, read_commit_values, sample_digests
-from knickpoint.watch.detection.drift_references import BEFORE_DRIFT, find_reference
 from knickpoint.watch.lines import Lines
-
-__all__ = ["Digester", "changed_traces", "content_digests", "group_digest", "group_digests"]
 
 _BYTES: Final = 8
 _BLOCK_BYTES: Final = 64 * 2**20
@@ -211,3 +217,83 @@ def changed_traces(
         digests = group_digests(alert, traces, digests, windows.anchors() if windows else None)
     changed: NDArray[np.int64] = ids[digests != known]
     return changed
+
+
+# Leave out the traces of whole chunks in which nothing changed, without reading their values.
+#
+# A run over everything compares the digest of each trace with that of the last run (:mod:`knickpoint.watch.detection.digests`),
+# for which it reads all values. Where the digest of a whole chunk is that of the last run over everything, there is nothing to
+# compare. See ``docs/decisions/runs-of-detection.md``.
+
+
+_ALL: Final = parse_query("")
+
+
+class WholeChunks:
+    """Make the digests of the chunks of one repository for its alerts, from one look at the store for each line.
+
+    ``renames`` are the traces that others continue, old → new. What an old trace holds belongs to its successor, in another
+    chunk; so chunks with successors depend on the chunks of all old traces.
+    """
+
+    def __init__(self, store: Store, lines: Lines, renames: Mapping[int, int]) -> None:
+        self.renames = renames
+        self._store = store
+        self._lines = lines
+        self._of_line: dict[tuple[str, bool], dict[int, int]] = {}
+        self._outside: bytes | None = None
+
+    def digests(self, alert: Alert, line: Line, ids: NDArray[np.int64]) -> dict[int, int]:
+        """Return, by chunk of ``ids``, a digest of all that ``alert`` depends on there.
+
+        An alert with a window has none: it depends on the change points that it knows.
+        """
+        if alert.window:
+            return {}
+        looked_at = (line.name, alert.reads_samples)
+        if looked_at not in self._of_line:
+            everything = self._store.traces.select(self._lines.repository, _ALL)
+            self._of_line[looked_at] = self._store.frames.chunk_digests(line, everything, samples=alert.reads_samples)
+        seed = Digester(alert, line, self._lines).seed.tobytes() + self._settings()
+        stored = self._of_line[looked_at]
+        continued = self._of_old_traces(stored)
+        successors = {new // CHUNK for new in self.renames.values()}
+        return {
+            chunk: int.from_bytes(
+                blake2b(
+                    seed + stored[chunk].to_bytes(_BYTES, "little", signed=True) + continued * (chunk in successors),
+                    digest_size=_BYTES,
+                ).digest(),
+                "little",
+                signed=True,
+            )
+            for chunk in np.unique(ids // CHUNK).tolist()
+            if chunk in stored
+        }
+
+    def _of_old_traces(self, stored: Mapping[int, int]) -> bytes:
+        chunks = {old // CHUNK for old in self.renames}
+        return repr((sorted(self.renames.items()), [stored.get(chunk) for chunk in sorted(chunks)])).encode()
+
+    def _settings(self) -> bytes:
+        """Return a digest of what changes values or directions, and stands in no row of a chunk."""
+        if self._outside is None:
+            traces = self._store.traces
+            digest = blake2b(repr((traces.directions, traces.kept_directions)).encode(), digest_size=_BYTES)
+            for each in self._store.quarantines.stored(self._lines.repository):
+                if each.quarantine.state.withholds:
+                    digest.update(f"{each.quarantine.run_id} {each.quarantine.slot} {each.evidence}".encode())
+            self._outside = digest.digest()
+        return self._outside
+
+
+def unchanged_traces(
+    alert: Alert, ids: NDArray[np.int64], known: NDArray[np.uint64], before: Mapping[int, int], now: Mapping[int, int]
+) -> NDArray[np.bool_]:
+    """Return which of ``ids`` need no look: their chunk is as ``before``, and a digest of them is ``known``.
+
+    An alert that judges traces together needs a look at all of them where one may have changed.
+    """
+    same = np.array(sorted(chunk for chunk, digest in now.items() if before.get(chunk) == digest), dtype=np.int64)
+    found: NDArray[np.bool_] = np.isin(ids // CHUNK, same) & (known != 0)
+    return np.zeros_like(found) if depends_on_group(alert) and not found.all() else found

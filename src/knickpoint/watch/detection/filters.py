@@ -16,14 +16,10 @@ from knickpoint.model.change_point import Direction, Sighting
 from knickpoint.model.quantity_text import figure_text, reference_text
 from knickpoint.model.settlement import FindingKind
 from knickpoint.watch.changes.groups import Member, group_members
-from knickpoint.watch.detection.alert_filter import Filter
-from knickpoint.watch.detection.alert_groups import GroupKey, group_key
+from knickpoint.watch.detection.alert_settings import Filter, GroupKey, group_key, least_drift
 from knickpoint.watch.detection.digests import group_digests
 from knickpoint.watch.detection.judged_rows import TraceDetection
-from knickpoint.watch.detection.method_parameters import least_drift
 from knickpoint.watch.lines import Lines
-
-__all__ = ["Refusal", "moved_together", "refusal", "reported_detections"]
 
 _REFUSED: Final[Mapping[AlertDirection, Callable[[Sighting], bool]]] = {
     AlertDirection.BOTH: lambda _: False,

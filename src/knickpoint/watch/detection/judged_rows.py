@@ -1,42 +1,81 @@
-"""Judge rows of a frame for alerts that detect alike, and describe what they find, as small as it can be sent.
-
-Most traces have no step. What is brought back of these is their name, their digests and where they have values; the values stay
-where they were read.
-"""
+"""Judge rows of a frame for alerts that detect alike, as shards that other processes can take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect import find_steps_without_evidence
 from knickpoint.detect.samples import CommitValues
 from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import Sighting
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
+from knickpoint.model.settlement import Settlement, SettleRule
+from knickpoint.model.step import Step
 from knickpoint.store import Store
-from knickpoint.watch.detection.alert_filter import Filter
-from knickpoint.watch.detection.alert_window import (
+from knickpoint.watch.detection.alert_settings import (
+    DriftReference,
+    Filter,
     WindowColumns,
     blank_before_window,
     known_columns,
+    method_parameters,
     window_columns,
 )
 from knickpoint.watch.detection.clusters import GroupClusters, GroupDetection
 from knickpoint.watch.detection.commit_values import read_commit_values, sample_digests, with_commit_values
 from knickpoint.watch.detection.digests import Digester, content_digests, group_digest
-from knickpoint.watch.detection.drift_references import DriftReference
-from knickpoint.watch.detection.method_parameters import method_parameters
-from knickpoint.watch.detection.settlement import settle_by_count
-from knickpoint.watch.detection.shards import SettledSteps, Shard
+from knickpoint.watch.detection.settlement import ViewCache, settle_by_count, settle_steps
 from knickpoint.watch.detection.sightings import sightings_of
 from knickpoint.watch.lines import Lines
+from knickpoint.work import Serial
 
-__all__ = ["AlertsOnLine", "JudgedRows", "Rows", "SharedDetection", "TraceDetection", "cut_rows"]
+# Detect in a shard: the values of some traces, and how to judge them. It can be sent to another process or machine.
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Values of some traces, and how to judge them; it can be sent to another process."""
+
+    values: NDArray[np.floating[Any]]
+    method: str
+    parameters: Mapping[str, float | int | str | bool]
+    threads: int | None
+    rule: SettleRule
+
+
+@dataclass(frozen=True, slots=True)
+class SettledSteps:
+    """The steps of one trace, and for each of them whether it is settled."""
+
+    steps: Sequence[Step]
+    settlements: Sequence[Settlement]
+
+
+def detect_shard(shard: Shard, cache: ViewCache | None = None) -> list[SettledSteps]:
+    """Return the steps of each trace of ``shard``, and which of them are settled; a ``cache`` saves repeated detections."""
+    if not shard.values.shape[1]:
+        return [SettledSteps((), ()) for _ in shard.values]
+
+    def detect(values: NDArray[np.floating[Any]]) -> list[list[Step]]:
+        return find_steps_without_evidence(values, shard.method, shard.parameters, threads=shard.threads)
+
+    steps = detect(shard.values)
+    views = cache.of(shard.method, shard.parameters) if cache is not None else None
+    settlements = settle_steps(shard.values, steps, detect, shard.rule, views)
+    return [SettledSteps(*pair) for pair in zip(steps, settlements, strict=True)]
+
+
+# Judge rows of a frame for alerts that detect alike, and describe what they find, as small as it can be sent.
+#
+# Most traces have no step. What is brought back of these is their name, their digests and where they have values; the values stay
+# where they were read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +84,7 @@ class TraceDetection:
 
     ``measured`` are the positions on the line at which the trace has a value, ascending. The alert reports sightings
     after the position ``reported_after``; those up to there only show which known ones are still found (see
-    :mod:`knickpoint.watch.detection.alert_window`). ``digest`` stands for everything that the result depends on (see
+    :mod:`knickpoint.watch.detection.alert_settings`). ``digest`` stands for everything that the result depends on (see
     :mod:`knickpoint.watch.detection.digests`). ``group`` has the clusters of the whole group, in its first trace, where the
     method judges traces together. ``left_out`` has the filter of the alert for each step that it does not report.
     """
@@ -231,3 +270,23 @@ def cut_rows(store: Store, alert: Alert, frame: Frame, most: int) -> Iterator[Ro
         window = window_columns(~np.isnan(points), alert.window, [known.get(key, ()) for key in ids])
         of_rows = {row - first: found for row, found in commits.items() if first <= row < first + len(points)}
         yield Rows(judged, first, points, window, of_rows)
+
+
+# A runner of this process that caches where series had steps, so that it detects in each of them once.
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class CachingRunner(Serial):
+    """Work in this process, one item after the other, with a cache of the steps of earlier shards."""
+
+    def __init__(self) -> None:
+        self._cache = ViewCache()
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield ``function(item)`` for each item, in order."""
+        cached: object = partial(detect_shard, cache=self._cache)
+        same = function is detect_shard
+        return map(cast("Callable[[Item], Result]", cached) if same else function, items)

@@ -7,7 +7,7 @@ as detection is. See ``docs/decisions/runs-of-detection.md``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,15 +21,12 @@ from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.store import Store, StoreReference, open_reference, refer_to_file, refer_to_server
 from knickpoint.store.traces.trace_chunks import CHUNK
 from knickpoint.version import __version__
-from knickpoint.watch.detection.clusters import detect_group
+from knickpoint.watch.detection.alert_settings import DriftReference
+from knickpoint.watch.detection.clusters import Window, WindowStep, detect_group, steps_in_window
 from knickpoint.watch.detection.digests import Digester
-from knickpoint.watch.detection.drift_references import DriftReference
-from knickpoint.watch.detection.judged_rows import AlertsOnLine, JudgedRows, cut_rows
-from knickpoint.watch.detection.shards import detect_shard
+from knickpoint.watch.detection.judged_rows import AlertsOnLine, JudgedRows, cut_rows, detect_shard
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Place, Runner
-
-__all__ = ["StoredShard", "UnreadStore", "judge_stored_shard", "open_stored", "shard_ids", "store_reference"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
 
@@ -125,3 +122,64 @@ def open_stored(reference: StoreReference, version: str) -> Store | UnreadStore:
         return open_reference(reference)
     except StoreError as error:
         return UnreadStore(str(error))
+
+
+# Cluster the traces of one large group window by window, each where a runner works.
+#
+# The windows of a group do not depend on each other, so that any number of workers finds what one process finds. A worker reads the
+# values of its window from the store. See ``docs/decisions/runs-of-detection.md``.
+
+
+LEAST_TRACES: Final = 8_192
+"""Traces of a group from which on its windows are shared: fewer are clustered in less time than they are sent and read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWindow:
+    """A window over traces of a store, by id; its columns are positions on ``line``. ``version`` is that of who asks."""
+
+    store: StoreReference
+    alert: Alert
+    line: Line
+    trace_ids: NDArray[np.int64]
+    window: Window
+    threads: int | None
+    version: str = __version__
+
+
+def cluster_stored_window(stored: StoredWindow) -> list[WindowStep] | UnreadStore:
+    """Read the values of a window, cluster its traces, and return the steps of the clusters.
+
+    Raises:
+        ServiceError: this process has another version of Knickpoint.
+        StoreError: the store was lost while it was read.
+    """
+    store = open_stored(stored.store, stored.version)
+    if isinstance(store, UnreadStore):
+        return store
+    columns = stored.window.columns
+    first, last = int(columns[0]), int(columns[-1])
+    values = store.frames.values(stored.line, stored.trace_ids, first=first, last=last)
+    return steps_in_window(values[:, columns - first], stored.window, stored.alert, threads=stored.threads)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedWindows:
+    """Have a runner cluster each window of one group, the widest first, as it takes longest."""
+
+    runner: Runner
+    store: StoreReference
+    alert: Alert
+    line: Line
+    trace_ids: NDArray[np.int64]
+
+    def __call__(self, windows: Sequence[Window]) -> Iterable[Sequence[WindowStep] | None]:
+        """Return the steps of each window; None for those that a worker could not read."""
+        threads = self.runner.cores or None
+        sent = (
+            StoredWindow(self.store, self.alert, self.line, self.trace_ids, window, threads)
+            for window in reversed(windows)
+        )
+        found = list(self.runner.map(cluster_stored_window, sent))
+        self.runner.unread = next((each.reason for each in found if isinstance(each, UnreadStore)), "")
+        return [None if isinstance(each, UnreadStore) else each for each in reversed(found)]

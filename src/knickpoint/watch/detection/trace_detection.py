@@ -19,30 +19,29 @@ from knickpoint.detect import judges_groups
 from knickpoint.model.alert import Alert
 from knickpoint.model.commit import Line
 from knickpoint.store import Store, StoreReference
+from knickpoint.watch.detection.alert_settings import find_reference, method_parameters
 from knickpoint.watch.detection.clusters import detect_group, group_ids
 from knickpoint.watch.detection.commit_values import block_bytes
 from knickpoint.watch.detection.digests import Digester
-from knickpoint.watch.detection.drift_references import find_reference
 from knickpoint.watch.detection.judged_rows import (
     AlertsOnLine,
     JudgedRows,
     Rows,
+    Shard,
     cut_rows,
+    detect_shard,
 )
-from knickpoint.watch.detection.method_parameters import method_parameters
-from knickpoint.watch.detection.shards import Shard, detect_shard
 from knickpoint.watch.detection.stored_shards import (
+    LEAST_TRACES,
+    SharedWindows,
     StoredShard,
     UnreadStore,
     judge_stored_shard,
     shard_ids,
     store_reference,
 )
-from knickpoint.watch.detection.stored_windows import LEAST_TRACES, SharedWindows
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Place, Runner
-
-__all__ = ["detect_traces", "detection_key"]
 
 _LOG: Final = logging.getLogger("knickpoint.watch")
 

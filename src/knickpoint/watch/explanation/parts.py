@@ -2,27 +2,115 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.detect import explain, explain_jointly, find_steps_many, judges_groups
+from knickpoint.detect.samples import CommitValues, with_sample_facts
 from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import ChangePoint, Sighting
-from knickpoint.model.commit import SlottedCommit
-from knickpoint.model.frame import Trace
+from knickpoint.model.commit import Line, SlottedCommit
+from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.quarantine import Quarantine
+from knickpoint.model.settlement import Settlement
 from knickpoint.model.statement import ChangeCondition, ChangeDirection
-from knickpoint.model.step import Candidate, Check, Detection, Flipping
-from knickpoint.watch.mode_causes import ModeCause
+from knickpoint.model.step import Candidate, Check, Detection, Flipping, Step
+from knickpoint.store import Store
+from knickpoint.store.points.environments import environments_at
+from knickpoint.watch.detection.alert_settings import (
+    blank_before_window,
+    known_columns,
+    method_parameters,
+    watched_traces,
+    whole_groups,
+    window_columns,
+)
+from knickpoint.watch.detection.clusters import prepare_group
+from knickpoint.watch.detection.commit_values import read_commit_values, with_commit_values
+from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
 
-__all__ = [
-    "AlertExplanation",
-    "ExplainedBisection",
-    "ExplainedCandidate",
-    "ExplainedChange",
-    "ExplainedFlipping",
-    "ExplainedQuarantine",
-    "ExplainedStep",
-    "Explanation",
-]
+# Name what explains the modes of a trace that flips between levels: a fact of its runs, such as the machine or the runner.
+#
+# Each value belongs to the mode that is nearest to it. A fact explains the modes when knowing it removes at least half of the
+# errors in guessing the mode: the measure lambda of Goodman and Kruskal, "Measures of association for cross classifications",
+# JASA 49 (1954).
+
+
+_LEAST_LAMBDA: Final = 0.5
+"""Share of the errors that knowing a fact has to remove."""
+
+_FEWEST: Final = 5
+"""Values that each text of a fact needs on average: what is another one at every run explains everything, and nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactMode:
+    """The values measured where a fact had a ``text``: a ``share`` of these ``count`` values lies in one ``mode``, by number."""
+
+    text: str
+    mode: int
+    count: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModeCause:
+    """The ``fact`` that explains the modes, with the mode of each of its texts; a ``share`` of all values lies where it says."""
+
+    fact: str
+    share: float
+    texts: tuple[FactMode, ...]
+
+
+def modes_of(values: NDArray[np.float64], stretch: Flipping) -> NDArray[np.int64]:
+    """Return the number of the nearest mode of ``stretch`` for each of ``values``."""
+    distances = np.abs(values[:, None] - np.array(stretch.levels))
+    return np.asarray(distances.argmin(axis=1), dtype=np.int64)
+
+
+def find_mode_cause(modes: Sequence[int], facts: Sequence[Mapping[str, str]]) -> ModeCause | None:
+    """Return the fact that explains ``modes`` best, None where none removes half of the errors of guessing.
+
+    ``facts`` are those of the run of each value. Of equal facts the first by name counts.
+    """
+    if not modes:
+        return None
+    found = [each for name in sorted({name for each in facts for name in each}) if (each := _cause(name, modes, facts))]
+    return max(found, key=lambda cause: cause.share, default=None)
+
+
+def _cause(name: str, modes: Sequence[int], facts: Sequence[Mapping[str, str]]) -> ModeCause | None:
+    by_text: dict[str, Counter[int]] = defaultdict(Counter)
+    for mode, each in zip(modes, facts, strict=True):
+        by_text[each.get(name, "")][mode] += 1
+    if len(by_text) < 2 or len(modes) < _FEWEST * len(by_text):
+        return None
+    guessed = Counter(modes).most_common(1)[0][1]
+    texts = []
+    for text, counts in sorted(by_text.items()):
+        mode, right = max(sorted(counts.items()), key=lambda pair: pair[1])
+        texts.append(FactMode(text, mode, counts.total(), right / counts.total()))
+    known = sum(round(each.share * each.count) for each in texts)
+    errors = len(modes) - guessed
+    if not errors or (known - guessed) / errors < _LEAST_LAMBDA:
+        return None
+    return ModeCause(name, known / len(modes), tuple(texts))
+
+
+def read_mode_cause(store: Store, frame: Frame, values: NDArray[np.float64], stretch: Flipping) -> ModeCause | None:
+    """Return what explains the modes of a ``stretch`` of the first trace of ``frame``.
+
+    ``values`` (nan for missing) are those that ``stretch`` counts by: the columns of the frame.
+    """
+    columns = np.flatnonzero(~np.isnan(values[stretch.first : stretch.last + 1])) + stretch.first
+    measured = frame.slots[columns].tolist()
+    facts = environments_at(store.runs, frame.line, frame.traces[0].id, measured)
+    return find_mode_cause(modes_of(values[columns], stretch).tolist(), [facts.get(slot, {}) for slot in measured])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +227,62 @@ class Explanation:
     quarantines: tuple[ExplainedQuarantine, ...] = ()
     bisections: tuple[ExplainedBisection, ...] = ()
     changes: tuple[ExplainedChange, ...] = ()
+
+
+# Judge one trace as a run of an alert does, and keep what the method rejected.
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTrace:
+    """A trace as an alert judged it: its ``frame`` of one row, and the ``values`` of it that the method got.
+
+    ``points`` are the stored values, which differ from those of the frame where ``commits`` has values made of samples.
+    The alert reports what lies after the column ``reported``. ``settlements`` says which of the steps are settled.
+    """
+
+    frame: Frame
+    points: NDArray[np.floating[Any]]
+    values: NDArray[np.float64]
+    reported: int
+    detection: Detection
+    settlements: Sequence[Settlement]
+    commits: CommitValues | None = None
+
+
+def judge_trace(store: Store, alert: Alert, line: Line, trace: Trace) -> JudgedTrace:
+    """Judge ``trace`` with ``alert``, by itself or with the other traces of its group, as the method does.
+
+    The method makes no clusters: what those say of a trace is what the last run kept.
+    """
+    return (_judge_in_group if judges_groups(alert.method) else _judge_alone)(store, alert, line, trace)
+
+
+def _judge_alone(store: Store, alert: Alert, line: Line, trace: Trace) -> JudgedTrace:
+    frame = store.frames.read(line, [trace.id])
+    known = known_columns(store, alert, line, [trace.id], first=frame.first)
+    window = window_columns(~np.isnan(frame.values), alert.window, [known.get(trace.id, ())])
+    commits = read_commit_values(store, alert, frame)
+    judged = replace(frame, values=with_commit_values(frame, commits))
+    values = np.asarray(blank_before_window(judged.values, window)[0], dtype=np.float64)
+    detection = explain(values, method=alert.method, **method_parameters(alert))
+    if commits:
+        detection = with_sample_facts(detection, commits[0])
+
+    def detect(views: NDArray[np.floating[Any]]) -> list[list[Step]]:
+        return find_steps_many(views, method=alert.method, threads=1, **method_parameters(alert))
+
+    (settlements,) = settle_steps(values[None, :], [detection.steps], detect, alert.settle_rule)
+    return JudgedTrace(judged, frame.values[0], values, int(window.reported[0]), detection, settlements, commits.get(0))
+
+
+def _judge_in_group(store: Store, alert: Alert, line: Line, trace: Trace) -> JudgedTrace:
+    watched = watched_traces(store, alert, line.repository)
+    continued = [rename.old for rename in store.traces.renames.all(line.repository)]
+    together = whole_groups(store, alert, np.setdiff1d(watched, continued), np.array([trace.id], dtype=np.int64))
+    group = prepare_group(store, alert, line, together.tolist() or [trace.id])
+    row = [each.id for each in group.frame.traces].index(trace.id)
+    detection = explain_jointly(group.values, group.keys, method=alert.method, **method_parameters(alert))[row]
+    values = np.asarray(group.values[row], dtype=np.float64)
+    settlements = settle_by_count(values, detection.steps, alert.settle_rule)
+    frame = replace(group.frame, traces=[trace], values=group.frame.values[row : row + 1])
+    return JudgedTrace(frame, frame.values[0], values, int(group.window.reported[row]), detection, settlements)

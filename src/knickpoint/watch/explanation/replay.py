@@ -28,13 +28,11 @@ from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Candidate, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import missing_reference, reason_against, reason_of
-from knickpoint.watch.changes.bisection_text import bisection_text
-from knickpoint.watch.detection.alert_groups import watched_traces
-from knickpoint.watch.detection.drift_references import find_reference
+from knickpoint.watch.bisections import bisection_text
+from knickpoint.watch.detection.alert_settings import find_reference, watched_traces
 from knickpoint.watch.detection.filters import refusal
 from knickpoint.watch.detection.settlement import evidence_of
 from knickpoint.watch.detection.sightings import sightings_of
-from knickpoint.watch.explanation.judged_trace import JudgedTrace, judge_trace
 from knickpoint.watch.explanation.parts import (
     AlertExplanation,
     ExplainedBisection,
@@ -44,14 +42,14 @@ from knickpoint.watch.explanation.parts import (
     ExplainedQuarantine,
     ExplainedStep,
     Explanation,
+    JudgedTrace,
+    judge_trace,
+    read_mode_cause,
 )
-from knickpoint.watch.finding_notes import distribution_note
-from knickpoint.watch.identity.point_matching import REACH
+from knickpoint.watch.identity import REACH
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.mode_causes import read_mode_cause
 from knickpoint.watch.suspects.machine import find_machine_change
-
-__all__ = ["explain_trace", "find_trace_in"]
+from knickpoint.watch.trend import distribution_note
 
 
 def find_trace_in(store: Store, trace: int | str) -> tuple[Repository, Trace]:
@@ -290,7 +288,7 @@ def explain_trace(
     """Replay what ``alerts`` do with ``trace`` (its id or its key), without writing anything.
 
     ``at`` keeps what is near one commit, given as a revision or as a slot: candidates and steps within
-    :data:`~knickpoint.watch.identity.point_matching.REACH` measured commits of it, and those whose suspect range holds it.
+    :data:`~knickpoint.watch.identity.REACH` measured commits of it, and those whose suspect range holds it.
 
     Raises:
         InputError: there is no such trace, or an alert cannot be used.

@@ -10,13 +10,82 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
 
 from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.quality import FindingRecord, Label
-from knickpoint.watch.quality.delays import Delay, delay_to_decision, delay_to_finding
-from knickpoint.watch.quality.rates import Rate
 
-__all__ = ["AlertRow", "MissedMark", "alert_rows", "row_of"]
+# How long changes take: from the commit to the finding, and from the finding to the first decision of a person.
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """The median and the 90th percentile of ``count`` times, in hours; nan without any."""
+
+    count: int
+    median: float
+    p90: float
+
+    @classmethod
+    def of(cls, hours: Sequence[float]) -> Delay:
+        """Summarise times in hours."""
+        if not hours:
+            return cls(0, math.nan, math.nan)
+        median, p90 = np.percentile(hours, [50, 90])
+        return cls(len(hours), float(median), float(p90))
+
+
+def delay_to_finding(records: Iterable[FindingRecord]) -> Delay:
+    """Return how long after their commits findings were made, where the time of the commit is known."""
+    pairs = [(record.committed, record.found) for record in records]
+    return Delay.of([_hours(begin, end) for begin, end in pairs if begin is not None and begin <= end])
+
+
+def delay_to_decision(records: Iterable[FindingRecord]) -> Delay:
+    """Return how long findings waited for their first decision, over those that have one."""
+    return Delay.of([_hours(record.found, record.decided) for record in records if record.decided is not None])
+
+
+def _hours(begin: datetime, end: datetime) -> float:
+    return (end - begin).total_seconds() / 3600
+
+
+# Shares of counts, with intervals that hold for few counts as well.
+#
+# The interval is the one of Wilson, "Probable inference, the law of succession, and statistical inference", J. Am. Stat.
+# Assoc. 22 (1927): the shares that a test with the normal approximation would not reject. Unlike the share with its own
+# standard error, it stays in [0, 1] and is not empty at 0 of n and at n of n.
+
+
+_Z: Final = 1.959963984540054
+"""The 97.5 % quantile of the normal distribution: intervals hold 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """``part`` of ``whole`` counts."""
+
+    part: int
+    whole: int
+
+    @property
+    def share(self) -> float:
+        """The part over the whole, nan where there is nothing."""
+        return self.part / self.whole if self.whole else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Wilson interval of the share, (0, 1) where there is nothing."""
+        if not self.whole:
+            return 0.0, 1.0
+        number, square = self.whole, _Z * _Z
+        centre = (self.part + square / 2) / (number + square)
+        spread = self.part * (number - self.part) / number + square / 4
+        half = _Z * math.sqrt(spread) / (number + square)
+        return max(0.0, centre - half), min(1.0, centre + half)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.missed_changes import list_missed
 
-__all__ = ["COLUMNS", "corpus_rows"]
-
 COLUMNS: Final = (
     "repository",
     "line",

@@ -14,14 +14,11 @@ from typing import Final
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound, rate_of_bound
 from knickpoint.model.alert import Alert
 from knickpoint.model.params import decode_key
-from knickpoint.model.proposal import ProposalKind
-from knickpoint.model.quality import FindingRecord, Label
+from knickpoint.model.quality import FindingRecord, Label, ProposalKind
 from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.query import QueryTerm, parse_query
 from knickpoint.model.settlement import FindingKind
-from knickpoint.watch.detection.alert_groups import depends_on_group
-
-__all__ = ["Proposal", "propose"]
+from knickpoint.watch.detection.alert_settings import depends_on_group
 
 _LEAST_HIDDEN: Final = 5
 """Hidden findings of an alert from which a proposal is made: fewer may be chance."""

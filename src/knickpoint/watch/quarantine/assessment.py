@@ -19,10 +19,7 @@ import numpy as np
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.quarantine import CanaryMove, FactChange, QuarantineState
-from knickpoint.watch.quarantine.canary_levels import FEWEST, canary_move, least_run, noise_of, usual_reach
-from knickpoint.watch.quarantine.rules import QuarantineRule
-
-__all__ = ["Assessment", "CanaryHealth", "CanaryTrace", "KeptWalks", "MachineRun", "Verdicts", "assess_machine"]
+from knickpoint.watch.quarantine.canaries import FEWEST, QuarantineRule, canary_move, least_run, noise_of, usual_reach
 
 _MOST_EPISODES: Final = 0.1
 """A canary that moves and comes back more often than at this share of the commits says nothing about its machine."""

@@ -14,9 +14,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
 from knickpoint.store import RunHead, Store
 from knickpoint.watch.quarantine.assessment import CanaryTrace, MachineRun
-from knickpoint.watch.quarantine.rules import QuarantineRule
-
-__all__ = ["LineRuns", "canary_traces", "facts_differ", "read_runs"]
+from knickpoint.watch.quarantine.canaries import QuarantineRule
 
 
 @dataclass(frozen=True, slots=True)

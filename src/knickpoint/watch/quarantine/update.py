@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quarantine import Quarantine, QuarantineState
 from knickpoint.store import Run, Store
 from knickpoint.store.quarantines import StoredQuarantine
+from knickpoint.watch.lines import Lines
 from knickpoint.watch.quarantine.assessment import Assessment, CanaryHealth, KeptWalks, assess_machine
-from knickpoint.watch.quarantine.held_findings import hold_findings
+from knickpoint.watch.quarantine.canaries import QuarantineRule
 from knickpoint.watch.quarantine.machine_runs import canary_traces, facts_differ, read_runs
-from knickpoint.watch.quarantine.rules import QuarantineRule
 
-__all__ = ["QuarantineUpdate", "lift_quarantine", "update_quarantines"]
+# Mark the findings in whose suspect range results are quarantined.
+
+
+def hold_findings(store: Store, repository: Repository, lines: Lines | None = None) -> list[int]:
+    """Hold the change points whose suspect range has a quarantined commit of their trace, and no others.
+
+    This includes points that are gone, because they may be gone only as their values are quarantined. Returns the points
+    that are held now and were not, or the other way round, or for another reason.
+    """
+    quarantines = store.quarantines.stored(repository, states={QuarantineState.QUARANTINED})
+    reasons: dict[int, str] = {}
+    if quarantines:
+        lines = lines or Lines(store, repository)
+        ranges = store.quarantines.suspect_ranges(repository)
+        ids = np.array([trace for trace, _ in ranges.values()], dtype=np.int64)
+        suspect = [_Suspect(stored.quarantine, np.isin(ids, stored.trace_ids)) for stored in quarantines if ids.size]
+        for row, (key, (_, suspect_range)) in enumerate(ranges.items()):
+            interval, positions = lines.interval(suspect_range), lines.line(suspect_range.line).positions
+            if interval is None:
+                continue
+            covering = [each for each in suspect if each.measured[row]]
+            here = [each.quarantine for each in covering if positions.get(each.quarantine.slot, -1) in interval]
+            if here:
+                reasons[key] = why_held(here, positions)
+    return store.quarantines.hold(repository, reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """A quarantine, and which of the change points are of traces that it concerns."""
+
+    quarantine: Quarantine
+    measured: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def why_held(quarantines: Sequence[Quarantine], positions: Mapping[int, int]) -> str:
+    """Return why a finding is held, in words: the reason of the first commit, and how many results are concerned."""
+    first = min(quarantines, key=lambda each: (positions.get(each.slot, -1), each.identity))
+    others = len(quarantines) - 1
+    further = f", and {others} further quarantined run{'s' if others > 1 else ''}" if others else ""
+    return first.reason + further
 
 
 @dataclass(frozen=True, slots=True)

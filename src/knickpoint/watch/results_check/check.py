@@ -3,33 +3,215 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from knickpoint.detect.family import FEWEST, judge_family
+from knickpoint.detect.samples import needs_text, short_text
 from knickpoint.model.commit import Repository
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import InputError
-from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults
-from knickpoint.model.judgement import Judgement
+from knickpoint.model.frame import Trace
+from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults, Judgement
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.query import Query
 from knickpoint.model.report import RunReport
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import MEDIAN, Summary
-from knickpoint.model.unit import read_unit
+from knickpoint.model.unit import convert, read_unit
+from knickpoint.model.unit_names import Better
 from knickpoint.store import Store
-from knickpoint.watch.deciding_statistics import deciding_keys, noise_kind
-from knickpoint.watch.results_check.file_history import FileHistory
-from knickpoint.watch.results_check.sides import History, NewResults, StoredHistory, base_position, gather
-from knickpoint.watch.results_check.single_traces import MeasuredTrace, check_key
-from knickpoint.watch.results_check.vanished import check_vanished
+from knickpoint.watch.results_check.sides import (
+    FileHistory,
+    History,
+    NewResults,
+    StoredHistory,
+    base_position,
+    deciding_keys,
+    gather,
+    noise_kind,
+)
 
-__all__ = ["CheckRules", "check_files", "check_results"]
+# What a check knows of one trace: values to judge beside those of others, or a verdict without any.
+
+
+_LONGEST_MESSAGE: Final = 200
+"""Characters of the output of a failed benchmark that a reason quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTrace:
+    """New values of a trace that are not judged yet, and their history, in ``unit``."""
+
+    trace: str
+    trace_id: int | None
+    unit: str
+    values: tuple[float, ...]
+    past: NDArray[np.float64]
+    better: Better
+
+
+def check_key(
+    key: str, new: NewResults, history: History | None, summary: Summary = MEDIAN
+) -> list[JudgedBenchmark | MeasuredTrace]:
+    """Return the verdicts on the new results of one key, or what is to be judged: one, or one for each dimension."""
+    if new.failed or not new.measured:
+        return [_without_value(key, new, history)]
+    return [_check_values(key, dimension, new, history, summary=summary) for dimension in new.measured]
+
+
+def _check_values(
+    key: str, dimension: str, new: NewResults, history: History | None, *, summary: Summary
+) -> JudgedBenchmark | MeasuredTrace:
+    """Return the values of one dimension with their history, or the verdict where the unit changed, or samples are too few."""
+    measured = new.measured[dimension]
+    rows = history.of(key) if history else {}
+    row = rows.get(dimension)
+    if history and (former := _replaced_row(history, rows, row, new)) is not None:
+        return _of_another_unit(key, measured, history.traces[former])
+
+    # Compare in the unit of the history, where there is one.
+    trace = history.traces[row] if history and row is not None else None
+    past = history.judged[row] if history and row is not None else np.empty(0)
+    better = (history.better(trace) if history and trace else None) or new.better
+    unit = trace.unit if trace else measured[0][1]
+    enough = [(value, source) for value, source in measured if not math.isnan(value)]
+    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in enough)
+    few = ""
+    if not values:
+        few = f"the new results have too few samples: {short_text(summary, new.most)}"
+    elif history and row is not None and np.isnan(past).all():
+        few = f"the history has too few samples: {needs_text(summary)}"
+    if few:
+        return JudgedBenchmark(
+            key,
+            unit,
+            Verdict.NO_DATA,
+            few,
+            better,
+            samples=len(values),
+            trace_id=trace.id if trace else None,
+            new=values,
+        )
+    return MeasuredTrace(key, trace.id if trace else None, unit, values, past, better)
+
+
+def _replaced_row(history: History, rows: Mapping[str, int], row: int | None, new: NewResults) -> int | None:
+    """Return the row of another dimension that was measured later than ``row``, and is not measured any more.
+
+    Then the unit of the benchmark changed.
+    """
+    gone = next((other for dimension, other in rows.items() if dimension not in new.measured), None)
+    if gone is None:
+        return None
+    return gone if row is None or history.newest[gone] > history.newest[row] else None
+
+
+def _of_another_unit(key: str, measured: Sequence[tuple[float, str]], trace: Trace) -> JudgedBenchmark:
+    """Return the verdict on values whose unit does not convert into that of ``trace``, the history of the key."""
+    unit = measured[0][1]
+    reason = f"the unit changed from {trace.unit or 'none'} to {unit or 'none'}"
+    values = tuple(convert(value, read_unit(source), read_unit(unit)) for value, source in measured)
+    return JudgedBenchmark(key, unit, Verdict.REGRESSED, reason, samples=len(measured), trace_id=trace.id, new=values)
+
+
+def _without_value(key: str, new: NewResults, history: History | None) -> JudgedBenchmark:
+    """Return the verdict on a benchmark that failed or was skipped."""
+    row = next(iter(history.of(key).values()), None) if history else None
+    newest = history.newest[row] if history and row is not None else -1
+    verdict, reason = _verdict_without_value(key, new, history, newest)
+    trace = next((history.traces[each] for each in history.rows.get(key, [])), None) if history else None
+    return JudgedBenchmark(
+        key,
+        trace.unit if trace else "",
+        verdict,
+        reason,
+        failed=bool(new.failed),
+        trace_id=trace.id if trace else None,
+    )
+
+
+def _verdict_without_value(key: str, new: NewResults, history: History | None, newest: int) -> tuple[Verdict, str]:
+    """Return verdict and reason; ``newest`` is the last position at which the benchmark was measured, -1 for never."""
+    if not new.failed:
+        return Verdict.NO_DATA, _with_message("skipped", new.skipped)
+    extent = f"failed in {len(new.failed)} of {counted(new.runs, 'run')}" if new.measured else "failed"
+    reason = _with_message(extent, new.failed)
+    broken = history.failed_at(key) if history else -1
+    if history and broken > newest:
+        return Verdict.NO_DATA, f"{reason}; it failed {history.at(broken)}, too"
+    return Verdict.REGRESSED, reason if newest >= 0 else f"{reason}; it was never measured before"
+
+
+def _with_message(what: str, messages: Sequence[str]) -> str:
+    """Return what happened, with the first line of the messages that is not empty."""
+    lines = (line.strip() for message in messages for line in message.splitlines())
+    first = next((line for line in lines if line), "")
+    return f"{what}: {first[:_LONGEST_MESSAGE]}" if first else what
+
+
+# The traces that the base has and new results lack.
+
+
+_BENCHMARK: Final = "benchmark"
+_SUBJECT: Final = frozenset({_BENCHMARK, "metric", "stat"})
+"""Params that name what was measured; the others name where and how."""
+
+
+def check_vanished(
+    history: History | None, new: Mapping[str, NewResults], checked: Collection[int], query: Query
+) -> tuple[list[JudgedBenchmark], int]:
+    """Return the verdicts on traces of ``query`` that the base has and the new results lack, and how many more are left out.
+
+    ``checked`` are the ids of the traces of the new results.
+    """
+    if history is None or history.is_empty or not new:
+        return [], 0
+    shared = _shared(new)
+    # A benchmark that failed or was skipped has a verdict already, for all of its traces.
+    whole = {key for key, results in new.items() if results.failed or not results.measured}
+    submitted = {*checked, *(trace.id for trace in history.traces if trace.key in whole)}
+    lacking = _lacking(history, shared, submitted, query)
+    rows = [
+        JudgedBenchmark(
+            trace.key,
+            trace.unit,
+            Verdict.REGRESSED,
+            f"vanished: last measured {place}",
+            vanished=True,
+            trace_id=trace.id,
+        )
+        for trace, place in lacking
+    ]
+    if _BENCHMARK not in shared:
+        return rows, 0
+    setting = {name: value for name, value in shared.items() if name not in _SUBJECT}
+    return rows, len(_lacking(history, setting, submitted, query)) - len(rows)
+
+
+def _lacking(
+    history: History, shared: Mapping[str, str], submitted: Collection[int], query: Query
+) -> list[tuple[Trace, str]]:
+    found = history.lacking(shared, submitted)
+    return [(trace, place) for trace, place in found if query.matches(decode_key(trace.key))]
+
+
+def _shared(keys: Iterable[str]) -> dict[str, str]:
+    """Return the params that all keys have with the same value."""
+    rest = iter(keys)
+    shared = dict(decode_key(next(rest)))
+    for key in rest:
+        params = decode_key(key)
+        shared = {name: value for name, value in shared.items() if params.get(name) == value}
+        if not shared:
+            break
+    return shared
+
 
 _NEWEST: Final = 200
 """Measured commits of the history that count."""

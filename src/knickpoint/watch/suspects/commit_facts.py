@@ -9,9 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from knickpoint.model.suspects import CommitFiles, TouchedFile
-from knickpoint.watch.suspects.words import words_of
-
-__all__ = ["CommitFacts"]
+from knickpoint.watch.suspects.benchmark_words import words_of
 
 _LINES_OF_A_FILE: Final = 20
 """Lines that count for a file of sources whose lines are not counted."""

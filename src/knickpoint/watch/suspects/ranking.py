@@ -19,12 +19,9 @@ from typing import Final
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect
-from knickpoint.watch.location_weight import location_weight
-from knickpoint.watch.suspects.benchmark_words import BenchmarkWords
+from knickpoint.watch.changes.groups import location_weight
+from knickpoint.watch.suspects.benchmark_words import BenchmarkWords, similarities
 from knickpoint.watch.suspects.commit_facts import CommitFacts
-from knickpoint.watch.suspects.words import similarities
-
-__all__ = ["NONE", "PRIOR_SHARE", "WEIGHTS", "Feature", "largest_share", "rank_suspects"]
 
 
 class Feature(Enum):

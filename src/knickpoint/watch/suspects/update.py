@@ -12,23 +12,117 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from knickpoint.history import Git, read_touched_files
-from knickpoint.model.commit import Commit, Repository
+from knickpoint.model.change_point import SuspectRange
+from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.query import parse_query
 from knickpoint.model.suspects import CommitFiles, Suspect, SuspectFacts, Suspects
 from knickpoint.store import Store
+from knickpoint.store.bisections import StoredBisection
 from knickpoint.store.findings.suspects import RankedChange
 from knickpoint.store.traces.traces import Traces
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.suspects.benchmark_words import KeyWords, contrast, count_words
-from knickpoint.watch.suspects.bisected import measured_suspects
 from knickpoint.watch.suspects.commit_facts import CommitFacts
-from knickpoint.watch.suspects.location import MOST_CANDIDATES, Candidate, candidates_of
 from knickpoint.watch.suspects.machine import chance_of_machine, find_machine_change
 from knickpoint.watch.suspects.ranking import NONE, rank_suspects
 
-__all__ = ["GitSource", "rank_stale", "update_suspects"]
+# Which commits may be the place of a change: those of its suspect range, and of its interval of location around it.
+
+
+MOST_CANDIDATES: Final = 1_000
+"""Commits of the longest list of suspects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A commit of a line that may have caused a change, ``distance`` measured commits from the suspect range."""
+
+    slot: int
+    position: int
+    distance: int
+
+
+def candidates_of(line: Line, suspect_range: SuspectRange, measured: Collection[int], interval: int) -> list[Candidate]:
+    """Return the commits of a suspect range, and those up to ``interval`` measured commits around it, by position.
+
+    ``measured`` are the slots of commits with results. The list is empty where the range is no longer on the line, or
+    longer than :data:`MOST_CANDIDATES`; the commits around it are left out, the farthest first, where the list would be.
+    """
+    within = suspect_range.on(line)
+    if within is None:
+        return []
+    begin, end = within.previous + 1, within.position
+    found = [Candidate(line.slots[position], position, 0) for position in range(begin, end + 1)]
+    if len(found) > MOST_CANDIDATES:
+        return []
+    before = _around(line, range(begin - 1, -1, -1), measured, interval, -1)
+    after = _around(line, range(end + 1, len(line.slots)), measured, interval, 1)
+    around = sorted([*before, *after], key=lambda each: (abs(each.distance), each.position))
+    return sorted([*found, *around[: MOST_CANDIDATES - len(found)]], key=lambda each: each.position)
+
+
+def _around(line: Line, positions: range, measured: Collection[int], interval: int, direction: int) -> list[Candidate]:
+    """Return the commits on one side of a suspect range, nearest first, as far as the interval reaches.
+
+    A change between two measured commits lies at the later one. Before the range, a measured commit therefore begins the
+    next distance; after it, a measured commit ends one.
+    """
+    found: list[Candidate] = []
+    distance = 0 if direction < 0 else 1
+    for position in positions:
+        slot = line.slots[position]
+        if direction < 0 and slot in measured:
+            distance += 1
+        if distance > interval or len(found) >= MOST_CANDIDATES:
+            break
+        if distance:
+            found.append(Candidate(slot, position, direction * distance))
+        if direction > 0 and slot in measured:
+            distance += 1
+    return found if direction < 0 else _whole(found, measured)
+
+
+def _whole(found: list[Candidate], measured: Collection[int]) -> list[Candidate]:
+    """Leave out commits after the last measured one: no value is at or after them."""
+    while found and found[-1].slot not in measured:
+        found.pop()
+    return found
+
+
+# Let the answer of a bisection replace a ranking: what was measured counts more than what commits touch.
+
+
+_LEAST: Final = 0.001
+"""Probability below which a commit that a bisection excluded is no suspect any more."""
+
+
+def measured_suspects(ranked: Suspects, bisection: StoredBisection) -> Suspects:
+    """Return the commits with the probabilities that ``bisection`` found, the culprit first; reasons stay behind its name."""
+    known = bisection.posterior
+    if known is None:
+        return ranked
+    reasons = {each.slot: each.reasons for each in ranked.suspects}
+    slots = bisection.request.slots[1:]
+    # Of several culprits, none made the change alone.
+    likely = known.marginal if len(bisection.answer.culprits) > 1 else known.single
+    shares = dict(zip(slots, (float(share) for share in likely), strict=True))
+    culprits = set(bisection.answer.culprits)
+    suspects = [
+        Suspect(slot, share, (_reason(bisection, found=slot in culprits), *reasons.get(slot, ())))
+        for slot, share in shares.items()
+        if share >= _LEAST or slot in culprits
+    ]
+    order = {slot: place for place, slot in enumerate(slots)}
+    suspects.sort(key=lambda each: (each.slot not in culprits, -each.probability, order[each.slot]))
+    left = max(0.0, 1.0 - sum(each.probability for each in suspects))
+    return replace(ranked, none=left, suspects=tuple(suspects), note="", bisection=bisection.id, machine="")
+
+
+def _reason(bisection: StoredBisection, *, found: bool) -> str:
+    return f"bisection {bisection.name} found it" if found else f"bisection {bisection.name} does not exclude it"
+
 
 GitSource = Callable[[Repository], Git | None]
 """Returns the git repository of a repository; None where its commits come from the results. It may raise HistoryError."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from knickpoint.model.audit import AuditKind
+from knickpoint.model.access import AuditKind
 from knickpoint.model.change_point import Action, Decision, Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
@@ -18,8 +18,6 @@ from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, FindingsDecided
 from knickpoint.watch.announcements.announcer import announce_split, rejoin_chains
 from knickpoint.watch.changes.membership import MovedPoints, RegroupedChanges, regroup
-
-__all__ = ["Targets", "TriageResult", "decide", "merge", "read_targets", "split", "undo", "undo_last"]
 
 _MOST_NAMED: Final = 20
 """How many changes an entry of the audit log names."""

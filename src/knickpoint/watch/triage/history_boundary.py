@@ -15,25 +15,13 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.model.audit import AuditKind
-from knickpoint.model.boundary import Boundary
-from knickpoint.model.commit import Commit, Line, Repository
+from knickpoint.model.access import AuditKind
+from knickpoint.model.commit import Boundary, Commit, Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.store import Store
 from knickpoint.store.events.payloads import MOST_LISTED, BoundaryMoved
 from knickpoint.store.findings.boundaries import Sides
-
-__all__ = [
-    "BoundaryMove",
-    "HistoryExtent",
-    "drop_boundary",
-    "is_date",
-    "position_before",
-    "read_extent",
-    "set_boundary",
-    "take",
-]
 
 _NO_HISTORY: Final = "nothing is history"
 _IMPORT: Final = "import"

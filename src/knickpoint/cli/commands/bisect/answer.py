@@ -16,8 +16,6 @@ from knickpoint.model.params import key_text
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import certainty_text, figure_text
 
-__all__ = ["render_answer", "short_subject", "shown_value"]
-
 _SHORT: Final = 10
 _OUTPUT: Final = 10
 """Lines of output that are shown where an end cannot be measured."""

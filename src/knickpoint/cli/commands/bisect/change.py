@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import re
 import statistics
 import time
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.change_argument import read_change
+from knickpoint.cli.arguments import read_change
 from knickpoint.cli.commands.bisect.answer import render_answer
-from knickpoint.cli.commands.bisect.holder import holder_name, is_gone
-from knickpoint.cli.commands.bisect.live import LiveView
+from knickpoint.cli.commands.bisect.live import LiveView, interrupted_by_end
 from knickpoint.cli.commands.bisect.options import SearchOptions
-from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.stored_search import commits_of, posterior_of, reproduce_line, stored_answer
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import open_chosen_instance
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
 
@@ -26,7 +27,31 @@ if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.store.bisections import StoredBisection
 
-__all__ = ["bisect_change", "change_cost"]
+
+# The name under which a command holds a bisection of an instance, and whether such a command still lives.
+
+
+_NAME: Final = re.compile(r"knick bisect on (.*), process ([0-9]{1,10})", re.DOTALL)
+
+
+def holder_name() -> str:
+    """Return the name of this process as one that runs a bisection."""
+    return f"knick bisect on {platform.node()}, process {os.getpid()}"
+
+
+def is_gone(holder: str) -> bool:
+    """Return whether ``holder`` is a command of this machine that has ended; False where that is unknown."""
+    found = _NAME.fullmatch(holder)
+    if found is None or found[1] != platform.node():
+        return False
+    try:
+        os.kill(int(found[2]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
 
 _WAIT_SECONDS: Final = 1.0
 
@@ -77,7 +102,7 @@ def change_cost(text: str, options: SearchOptions, instance: str | None, output:
     from knickpoint.cli.commands.bisect.dry_run import PlannedSearch, render_dry_run
     from knickpoint.instance.bisections import plan_bisection
     from knickpoint.instance.bisections.runs import bisection_from
-    from knickpoint.instance.probe_pool import WORKSPACE
+    from knickpoint.instance.probes import WORKSPACE
 
     _check_options(text, options)
     with open_chosen_instance(instance) as opened:
@@ -108,7 +133,7 @@ def _check_options(text: str, options: SearchOptions) -> None:
 def _run(instance: Instance, asked: StoredBisection, view: LiveView) -> StoredBisection:
     """Run a bisection here, or show what the worker does that has it."""
     from knickpoint.instance.bisections import run_bisection
-    from knickpoint.instance.probe_pool import open_probe_pool
+    from knickpoint.instance.probes import open_probe_pool
 
     pool = open_probe_pool(instance, progress=view.step)
     try:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.bisect.runner.probe import CANNOT_START
+from knickpoint.cli.commands.bisect.live import interrupted_by_end
 from knickpoint.cli.commands.bisect.options import SearchOptions, search_options
-from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.simulate import WithSimulation
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import OutputFormat, format_option
-from knickpoint.cli.verbosity import note as print_note
+from knickpoint.cli.terminal import note as print_note
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import BisectionAnswer
     from knickpoint.cli.commands.bisect.live import LiveView
     from knickpoint.cli.commands.bisect.search import Search
-
-__all__ = ["command"]
 
 _CHANGE: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
 

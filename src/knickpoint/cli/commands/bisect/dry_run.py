@@ -18,8 +18,6 @@ from knickpoint.cli.output import Column, OutputFormat, render
 from knickpoint.model.commit import Commit
 from knickpoint.model.plain_text import counted
 
-__all__ = ["PlannedSearch", "expected_probes", "render_dry_run"]
-
 _SIGMAS: Final = 4.0
 """Size of the change that is assumed, in standard deviations of a probe."""
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
 from knickpoint.bisect.coordinator import BisectionProgress
 from knickpoint.bisect.coordinator.narration import standing_text
 from knickpoint.cli.commands.bisect.answer import shown_value
-from knickpoint.cli.terminal import TerminalText, without_control
-from knickpoint.cli.verbosity import Verbosity, verbosity
+from knickpoint.cli.terminal import TerminalText, Verbosity, verbosity, without_control
 from knickpoint.model.commit import Commit
-
-__all__ = ["LiveView"]
 
 _SHORT: Final = 10
 _CLEAR: Final = "\r\x1b[K"
@@ -113,3 +112,23 @@ def _duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+# Let a request to end interrupt a search as Ctrl-C does.
+
+
+@contextmanager
+def interrupted_by_end() -> Iterator[None]:
+    """Let SIGTERM interrupt like Ctrl-C: the commands end, the journal stays whole."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -10,11 +10,8 @@ from typing import Any, Final
 
 import click
 
-from knickpoint.bisect.recipe_checks import check_recipe
-from knickpoint.bisect.settings import RecipeSettings
+from knickpoint.bisect.settings import RecipeSettings, check_recipe
 from knickpoint.model.errors import InputError
-
-__all__ = ["SearchOptions", "default_workspace", "measuring_options", "search_options"]
 
 _NO_RECIPE: Final = "command line"
 

@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 from knickpoint.bisect.coordinator import Bisection, RevisionRange, priors_of, range_inside, read_range
 from knickpoint.bisect.settings import PoolSettings, RecipeSettings
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.history import Git, find_work_tree
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.errors import ConfigError, InputError, KnickpointError
 from knickpoint.model.params import decode_key, encode_key
 
 if TYPE_CHECKING:
-    from knickpoint.bisect.device_pool import DevicePool
+    from knickpoint.bisect.job import DevicePool
     from knickpoint.cli.commands.bisect.dry_run import PlannedSearch
     from knickpoint.instance import Config
-    from knickpoint.instance.bisections.known_changes import KnownChange
-
-__all__ = ["Search", "naming_of", "nearest_configuration", "prepare_search", "trace_key_of"]
+    from knickpoint.instance.bisections.requests import KnownChange
 
 _ID: Final = "search"
 _DIGITS: Final = 8
@@ -180,7 +178,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
 def _known_change(instance: str | None, top: Path, bisection: Bisection) -> KnownChange | None:
     """Return the change of the trace within the range that the store of the instance has, None where it has none."""
     from knickpoint.cli.options import open_chosen_instance
-    from knickpoint.instance.bisections.known_changes import known_change
+    from knickpoint.instance.bisections.requests import known_change
 
     with open_chosen_instance(instance) as opened:
         return known_change(opened, str(top.resolve()), bisection)

@@ -15,8 +15,6 @@ from knickpoint.model.errors import InputError
 if TYPE_CHECKING:
     from knickpoint.bisect.simulation import Forecast, Scenario
 
-__all__ = ["WithSimulation", "command"]
-
 _FLAG: Final = "--simulate"
 
 
@@ -171,7 +169,7 @@ def _scenario(stated: dict[str, Any], trace: str, instance: str | None) -> Scena
 
 def _levels(trace: str, instance: str | None) -> dict[str, float | int]:
     """Return the size of the newest change of a trace in its own noise, and how many values are at each level."""
-    from knickpoint.cli.trace_argument import find_trace
+    from knickpoint.cli.arguments import find_trace
     from knickpoint.watch.trend import focus_at
 
     with open_chosen_instance(instance) as opened:

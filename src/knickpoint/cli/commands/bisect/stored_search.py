@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Commit, Repository
     from knickpoint.store.bisections import BisectionRequest, StoredBisection
 
-__all__ = ["commits_of", "posterior_of", "reproduce_line", "stored_answer"]
-
 
 def commits_of(instance: Instance, request: BisectionRequest) -> Sequence[Commit]:
     """Return the commits of the range by place.
@@ -39,8 +37,7 @@ def commits_of(instance: Instance, request: BisectionRequest) -> Sequence[Commit
 def stored_answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer:
     """Return what the store keeps of the end of a bisection, as a coordinator answers."""
     from knickpoint.bisect.coordinator import BisectionAnswer
-    from knickpoint.bisect.coordinator.evidence import read_evidence
-    from knickpoint.bisect.coordinator.levels import estimate_levels
+    from knickpoint.bisect.coordinator.evidence import estimate_levels, read_evidence
     from knickpoint.instance.bisections import StoreJournal
     from knickpoint.instance.bisections.runs import bisection_of
     from knickpoint.instance.bisections.second_repository import of_main_search
@@ -88,7 +85,7 @@ def reproduce_line(
     if not answer.places or answer.state is not BisectionState.CULPRIT:
         return ""
     from knickpoint.history import is_url
-    from knickpoint.instance.probe_pool import git_location
+    from knickpoint.instance.probes import git_location
 
     location = git_location(instance, _repository(instance, ended.request).name)
     if is_url(location):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from knickpoint.cli.commands.bisect.answer import render_answer, shown_value
-from knickpoint.cli.commands.bisect.signals import interrupted_by_end
+from knickpoint.cli.commands.bisect.live import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.output import OutputFormat
-from knickpoint.cli.verbosity import announcer
+from knickpoint.cli.terminal import announcer
 from knickpoint.history import Git, find_work_tree, is_url
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import ConfigError, InputError
@@ -25,8 +25,6 @@ from knickpoint.model.quantity_text import figure_text
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import BisectionAnswer, FileJournal, RevisionRange, TwoRepositoriesAnswer
     from knickpoint.cli.commands.bisect.search import Search
-
-__all__ = ["bisect_two"]
 
 _FORM: Final = re.compile(r"(?P<folder>[^=]+)=(?P<location>.+)@(?P<range>[^@]+)")
 _NAMED: Final = re.compile(r"(?P<name>[^=@]+)@(?P<range>[^@]+)")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from knickpoint.store import Store
     from knickpoint.watch.suspect_ranges import RangeReader
 
-__all__ = ["change_rows", "text_columns"]
-
 _MOST_AUTHORS: Final = 3
 """Authors of a suspect range that text names."""
 _LONGEST_SUBJECT: Final = 44
@@ -75,7 +73,7 @@ def _cells_of(commit: Commit, why: str) -> Row:
 
 def change_rows(store: Store, found: Sequence[tuple[Repository, Change]]) -> Iterator[Row]:
     """Yield a row for each change, followed by those of its members, in their order."""
-    from knickpoint.watch.changes.bisection_text import bisection_text
+    from knickpoint.watch.bisections import bisection_text
     from knickpoint.watch.suspect_ranges import RangeReader
 
     readers = {each.id: RangeReader(store, each) for each, _ in found}

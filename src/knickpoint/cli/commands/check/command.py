@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from knickpoint.model.step import Verdict
 
-__all__ = ["command"]
-
 
 @click.command("check")
 @click.argument("results", nargs=-1, metavar="[RESULTS]...")

@@ -11,7 +11,7 @@ import numpy as np
 from knickpoint.cli.commands.check.printing import ReportPlots
 from knickpoint.model.change_point import direction_of
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import Better
+from knickpoint.model.unit_names import Better
 from knickpoint.plots import FocusedChange, Level, Trend, draw_trend, svg
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.trend import read_trend
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from knickpoint.gate import GateReport
     from knickpoint.instance import Instance
     from knickpoint.model.judged_benchmark import JudgedBenchmark
-
-__all__ = ["draw_failures"]
 
 _MOST_PICTURES: Final = 20
 

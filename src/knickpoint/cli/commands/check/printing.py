@@ -19,8 +19,6 @@ from knickpoint.reports import html_page, junit, markdown_comment, sarif, workfl
 from knickpoint.reports.answer import answer, change, found_from, levels, reason
 from knickpoint.version import __version__
 
-__all__ = ["NO_PLOTS", "ReportPlots", "ReportTarget", "print_gate", "read_targets"]
-
 _BENCHMARK: Final = (
     "trace", "benchmark", "params", "unit", "before", "after", "relative_size", "low", "high", "detectable", "p_value",
     "samples", "conditional", "reason", "decides", "canary",

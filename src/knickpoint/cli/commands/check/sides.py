@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.cli.arguments import chosen_repositories, no_trace_remedy, parse_terms
 from knickpoint.cli.commands.check.printing import NO_PLOTS, ReportPlots
 from knickpoint.cli.options import open_chosen_instance
-from knickpoint.cli.trace_argument import chosen_repositories, parse_terms
-from knickpoint.cli.trace_suggestions import no_trace_remedy
 from knickpoint.gate import GateOptions, GateReport, judge_commits, judge_files, judge_results
 from knickpoint.ingest.new_results import read_compared_results, read_new_results
 from knickpoint.instance.named_commits import find_on_some_line, find_revision
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from knickpoint.instance import Config
     from knickpoint.model.commit import Repository
     from knickpoint.store import Store
-
-__all__ = ["STORED_VALUES", "ResultsFiles", "check_against_files", "check_against_history", "check_stored"]
 
 STORED_VALUES: Final = 3
 """New values of a trace that count where no number is given, as on the page."""

@@ -12,21 +12,38 @@ from typing import Final
 
 import click
 
-from knickpoint.cli.commands.detect.clusters import show_clusters
-from knickpoint.cli.commands.detect.commit_samples import by_commit, summarised
-from knickpoint.cli.commands.detect.explanations import show_explanations
-from knickpoint.cli.commands.detect.methods import RESERVED, show_methods
-from knickpoint.cli.commands.detect.positions import ROWS
+from knickpoint.cli.commands.detect.explanations import show_clusters, show_explanations
+from knickpoint.cli.commands.detect.series import ROWS, by_commit, summarised
 from knickpoint.cli.commands.detect.steps import show_steps
 from knickpoint.cli.commands.detect.verdicts import show_verdicts
 from knickpoint.cli.options import read_pairs
-from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.formats.series import read_series
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import InputError
 from knickpoint.model.summary import read_summary
 
-__all__ = ["command"]
+# List the detection methods, for ``knick detect --methods``.
+
+
+RESERVED: Final = frozenset({"frame", "keys", "method", "samples", "threads", "values"})
+"""Arguments of methods that are no settings of the user."""
+
+
+def show_methods(output: OutputFormat) -> None:
+    """Print the methods with their parameters and presets."""
+    from knickpoint.detect import METHODS
+
+    rows = [
+        {
+            "method": name,
+            "parameters": [f"{key}={value}" for key, value in method.parameters.items() if key not in RESERVED],
+            "presets": list(method.presets),
+        }
+        for name, method in METHODS.items()
+    ]
+    columns = (Column("method"), Column("parameters", text=" ".join), Column("presets", text=" ".join))
+    show(columns, rows, output)
 
 
 _KINDS: Final = (

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from knickpoint.cli.commands.detect.frame import aligned
+from knickpoint.cli.commands.detect.series import aligned
 from knickpoint.formats.series import NamedSeries
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Detection
-
-__all__ = ["detect_together"]
 
 
 def detect_together(

@@ -9,20 +9,17 @@ import click
 import numpy as np
 
 from knickpoint.cli.commands.detect.joint import detect_together
-from knickpoint.cli.commands.detect.positions import in_rows, names_positions
-from knickpoint.cli.commands.detect.short_series import end_if_too_short
+from knickpoint.cli.commands.detect.series import end_if_too_short, in_rows, names_positions
 from knickpoint.cli.evidence import flipping_lines
 from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.cli.progress import Progress
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note
 from knickpoint.formats.series import NamedSeries
 from knickpoint.model.quantity_text import figure_text, interval_text
 from knickpoint.model.settlement import FindingKind
 
 if TYPE_CHECKING:
     from knickpoint.model.step import Detection, SizeEstimate, Step
-
-__all__ = ["level_columns", "show_steps"]
 
 _VALUES_AT_ONCE: Final = 1_000_000
 """Values that are judged together: enough to occupy all cores, and few enough to report progress every second or two."""

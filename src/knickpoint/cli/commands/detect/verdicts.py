@@ -12,8 +12,6 @@ from knickpoint.cli.output import Column, OutputFormat, Row, percent, show
 from knickpoint.formats.series import NamedSeries
 from knickpoint.model.step import Verdict
 
-__all__ = ["show_verdicts"]
-
 _COLUMNS = (
     Column("id", "series"),
     Column("index", text=lambda index: "–" if index is None else str(index), right=True),
@@ -49,7 +47,7 @@ def show_verdicts(series: Sequence[NamedSeries], newest: int, parameters: dict[s
         click.exceptions.Exit: there is no verdict on any series.
     """
     from knickpoint.detect import judge
-    from knickpoint.detect.parameters import resolve
+    from knickpoint.detect.method import resolve
 
     arguments = resolve(judge, "judge", {}, parameters)
     columns = _COLUMNS if output is OutputFormat.TEXT else _COLUMNS + _DETAILS

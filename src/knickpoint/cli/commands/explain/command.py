@@ -7,16 +7,12 @@ from typing import Final
 
 import click
 
-from knickpoint.cli.change_argument import find_change_points
+from knickpoint.cli.arguments import find_change_points, find_trace
 from knickpoint.cli.commands.explain.numbers import number_lines
 from knickpoint.cli.commands.explain.sentences import explanation_lines
 from knickpoint.cli.evidence import json_ready
 from knickpoint.cli.options import instance_option, open_chosen_instance
-from knickpoint.cli.terminal import plain_json
-from knickpoint.cli.trace_argument import find_trace
-from knickpoint.cli.verbosity import Verbosity, note, verbosity
-
-__all__ = ["command"]
+from knickpoint.cli.terminal import Verbosity, note, plain_json, verbosity
 
 _MOST_NAMED: Final = 8
 """Change points of a change that are named."""

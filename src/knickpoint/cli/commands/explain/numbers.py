@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import SlottedCommit
     from knickpoint.watch.explanation import AlertExplanation, ExplainedStep, Explanation
 
-__all__ = ["cluster_lines", "number_lines"]
-
 
 def _commit(slotted: SlottedCommit) -> str:
     return f"{slotted.commit.hash[:10]} {slotted.commit.subject}"

@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from knickpoint.cli.commands.quality.period import period_options, read_period
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show, show_answers
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
-    from knickpoint.watch.quality.alert_table import AlertRow
-    from knickpoint.watch.quality.detectable_change import DetectableChange
-    from knickpoint.watch.quality.label_audit import AuditedList
-    from knickpoint.watch.quality.noisy_traces import NoisyTrace
-    from knickpoint.watch.quality.rates import Rate
-    from knickpoint.watch.quality.report import QualityReport
+    from knickpoint.watch.quality.alert_table import AlertRow, Rate
+    from knickpoint.watch.quality.report import AuditedList, Period, QualityReport
+    from knickpoint.watch.quality.traces import DetectableChange, NoisyTrace
 
-__all__ = ["command"]
+
+# The options ``--since`` and ``--until`` of the commands about alert quality.
+
+
+def period_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--since`` and ``--until`` to a command, as the arguments ``since`` and ``until``."""
+    since = click.option(
+        "--since",
+        default="",
+        metavar="DAYSd|DATE",
+        help="Only findings made on this day (UTC) or later, or in the last days.",
+    )
+    until = click.option("--until", default="", metavar="DAYSd|DATE", help="Only findings made before this day (UTC).")
+    return since(until(command))
+
+
+def read_period(since: str, until: str) -> Period:
+    """Return the period that the texts of both options name, "" for no bound.
+
+    Raises:
+        InputError: a text is no time.
+    """
+    from knickpoint.access.tokens import read_since
+    from knickpoint.watch.quality.report import Period
+
+    now = datetime.now(UTC)
+    return Period(read_since(since, now) if since else None, read_since(until, now) if until else None)
 
 
 @click.group("quality", invoke_without_command=True)
@@ -84,8 +107,7 @@ def alerts(*, since: str, until: str, instance: str | None, output: OutputFormat
     """
     report = _measured(instance, since, until)
     if output is not OutputFormat.TEXT:
-        from knickpoint.server.answers.quality import alert_answer
-        from knickpoint.server.schemas.quality import AlertRowAnswer
+        from knickpoint.answers.quality import AlertRowAnswer, alert_answer
 
         show_answers(AlertRowAnswer, [alert_answer(row) for row in (*report.rows, report.total)], output)
         return
@@ -147,7 +169,7 @@ def audit(*, doubt: str, since: str, until: str, instance: str | None, output: O
     corrected by deciding again, with knick triage.
     """
     from knickpoint.model.errors import InputError
-    from knickpoint.watch.quality.label_audit import LabelDoubt
+    from knickpoint.watch.quality.report import LabelDoubt
 
     lists = _measured(instance, since, until).audit
     if not doubt:
@@ -158,8 +180,7 @@ def audit(*, doubt: str, since: str, until: str, instance: str | None, output: O
         raise InputError(f"there is no list {doubt!r}", where="knick quality audit", remedy=f"Use {', '.join(known)}.")
     chosen = next(each for each in lists if each.doubt.value == doubt)
     if output is not OutputFormat.TEXT:
-        from knickpoint.server.answers.quality import doubtful_answer
-        from knickpoint.server.schemas.quality import DoubtfulAnswer
+        from knickpoint.answers.quality import DoubtfulAnswer, doubtful_answer
 
         show_answers(DoubtfulAnswer, [doubtful_answer(record) for record in chosen.records], output)
         return
@@ -185,8 +206,7 @@ def _show_doubts(lists: Sequence[AuditedList], output: OutputFormat) -> None:
         ]
         show(_DOUBTS, rows, output)
     else:
-        from knickpoint.server.answers.quality import doubt_answer
-        from knickpoint.server.schemas.quality import DoubtAnswer
+        from knickpoint.answers.quality import DoubtAnswer, doubt_answer
 
         show_answers(DoubtAnswer, [doubt_answer(each) for each in lists], output)
 
@@ -218,15 +238,14 @@ def traces(*, limit: int, since: str, until: str, instance: str | None, output: 
     The smallest change is that which 20 new values of the trace could show, relative to its level.
     """
     from knickpoint.watch.quality.report import measure_quality
-    from knickpoint.watch.quality.smallest_changes import smallest_changes
+    from knickpoint.watch.quality.traces import smallest_changes
 
     with open_chosen_instance(instance) as opened:
         store, repositories = opened.store, opened.store.commits.repositories()
         noisy = measure_quality(store, opened.alerts, repositories, read_period(since, until)).noisiest[:limit]
         smallest = smallest_changes(store, repositories, noisy)
     if output is not OutputFormat.TEXT:
-        from knickpoint.server.answers.quality import noisy_answer
-        from knickpoint.server.schemas.quality import NoisyTraceAnswer
+        from knickpoint.answers.quality import NoisyTraceAnswer, noisy_answer
 
         show_answers(NoisyTraceAnswer, [noisy_answer(each, smallest.get(each.trace_id)) for each in noisy], output)
         return

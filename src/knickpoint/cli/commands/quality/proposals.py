@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from knickpoint.cli.commands.quality.command import command
-from knickpoint.cli.commands.quality.period import period_options, read_period
+from knickpoint.cli.commands.quality.command import command, period_options, read_period
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Cell, Column, OutputFormat, format_option, show, show_answers
-from knickpoint.cli.verbosity import note
+from knickpoint.cli.terminal import note, plain_json
+from knickpoint.model.plain_text import guarded
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
-    from knickpoint.model.proposal import ProposalDecision
+    from knickpoint.model.quality import ProposalDecision
     from knickpoint.watch.backtest.preview import ReplayedCounts
     from knickpoint.watch.quality.proposals import Proposal
     from knickpoint.watch.quality.report import Period
 
-__all__ = ["accept", "decisions", "proposals", "reject", "undo"]
 
 _COLUMNS: Final = (
     Column("name"),
@@ -59,7 +61,7 @@ def proposals(*, replayed: bool, since: str, until: str, instance: str | None, o
             (each, _replay(opened, each) if replayed else {}) for each in _proposals(opened, read_period(since, until))
         ]
     if output is not OutputFormat.TEXT:
-        from knickpoint.server.schemas.quality import ProposalAnswer
+        from knickpoint.answers.quality import ProposalAnswer
 
         show_answers(ProposalAnswer, [ProposalAnswer.of(each, **counts) for each, counts in found], output)
         return
@@ -150,7 +152,7 @@ def decisions(*, instance: str | None, output: OutputFormat) -> None:
     with open_chosen_instance(instance) as opened:
         found = opened.store.findings.proposals.all()[::-1]
     if output is not OutputFormat.TEXT:
-        from knickpoint.server.schemas.quality import ProposalDecisionAnswer
+        from knickpoint.answers.quality import ProposalDecisionAnswer
 
         show_answers(ProposalDecisionAnswer, [ProposalDecisionAnswer.of(each) for each in found], output)
         return
@@ -179,3 +181,51 @@ def undo(*, decision: int, instance: str | None) -> None:
     with open_chosen_instance(instance) as opened:
         undone = undo_proposal_decision(opened, decision, who=local_caller().name)
     note(f"Undone: {undone.change}")
+
+
+# ``knick quality corpus``: write decisions as labelled examples.
+
+
+@command.command("corpus")
+@click.option("--values", is_flag=True, help="Write the series of each trace, in the first of its rows.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["jsonl", "csv"]),
+    default="jsonl",
+    show_default=True,
+    help="JSON Lines, or CSV without series.",
+)
+@instance_option
+def corpus(*, values: bool, output: str, instance: str | None) -> None:
+    """Write decided findings and missed changes as labelled examples, one row each.
+
+    Rows have no ids, times or names of people, and their order depends on the labels alone.
+    """
+    from knickpoint.model.errors import InputError
+    from knickpoint.watch.quality.corpus import COLUMNS, corpus_rows
+
+    if values and output == "csv":
+        raise InputError("CSV has no place for series", where="--values", remedy="Write JSON Lines: --format jsonl.")
+    stream = sys.stdout
+    with open_chosen_instance(instance) as opened:
+        store = opened.store
+        rows: Iterable[Mapping[str, Any]] = (
+            row
+            for repository in sorted(store.commits.repositories(), key=lambda each: each.name)
+            for row in corpus_rows(store, repository, values=values)
+        )
+        if output == "jsonl":
+            for row in rows:
+                stream.write(plain_json(json.dumps(row, ensure_ascii=False)) + "\n")
+            return
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows:
+            writer.writerow([_field(row[name]) for name in COLUMNS])
+
+
+def _field(value: Any) -> str:
+    if value is None:
+        return ""
+    return guarded(value) if isinstance(value, str) else repr(value)

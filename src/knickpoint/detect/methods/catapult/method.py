@@ -22,8 +22,6 @@ from knickpoint.detect.steps import build_steps, stable_region
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection, StableRegion
 
-__all__ = ["METHOD", "Split", "detect_catapult", "energies", "filter_checks", "find_splits"]
-
 _LONGEST_TEST: Final = 20
 """The most values around a split that the permutation test uses."""
 

@@ -14,15 +14,26 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.methods.cluster.kmeans import automatic_k, k_means, random_start, skia_iterations
-from knickpoint.detect.methods.cluster.normalisation import as_matrix, normalise
-from knickpoint.detect.parameters import Value
+from knickpoint.detect.measured_series import available_threads
+from knickpoint.detect.method import Method, MethodKind, Value
+from knickpoint.detect.methods.cluster.kmeans import (
+    as_matrix,
+    automatic_k,
+    k_means,
+    normalise,
+    random_start,
+    skia_iterations,
+)
 from knickpoint.detect.steps import build_step
-from knickpoint.detect.threads import available_threads
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
-from knickpoint.detect.window_fits.rule_text import read_rule
-from knickpoint.detect.window_fits.rules import Rule, apply_rule, apply_rule_as_skia, explain_window, simple_rules
+from knickpoint.detect.window_fits.rules import (
+    Rule,
+    apply_rule,
+    apply_rule_as_skia,
+    explain_window,
+    read_rule,
+    simple_rules,
+)
 from knickpoint.detect.window_fits.windows import HalfWindows, too_much_missing
 from knickpoint.model.cluster import Cluster
 from knickpoint.model.errors import InputError
@@ -30,8 +41,6 @@ from knickpoint.model.frame import Frame
 from knickpoint.model.step import Check
 from knickpoint.native.kmeans import lloyd
 from knickpoint.progress import Stage, report_progress
-
-__all__ = ["METHOD", "PRESETS", "detect_cluster"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "skia": {"compatible": True, "interesting": 50.0, "floor": 0.001, "minimum_measured": 0.0}

@@ -16,8 +16,6 @@ import numpy as np
 
 from knickpoint.native.forest import Forest
 
-__all__ = ["FALSE_ALARMS", "TrainedModel", "default_bound", "load_model", "rate_of_bound"]
-
 FALSE_ALARMS: Final = 0.08
 """False alarms per 1,000 commits without a change that the default accepts."""
 

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from knickpoint.detect.method import Value
     from knickpoint.detect.methods.e_divisive.split import ExaminedSplit
-    from knickpoint.detect.parameters import Value
-
-__all__ = ["METHOD", "PRESETS", "detect_e_divisive_joint"]
 
 _NAME: Final = "e_divisive_joint"
 

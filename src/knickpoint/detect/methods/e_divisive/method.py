@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from knickpoint.detect.measured_series import MeasuredSeries
-    from knickpoint.detect.parameters import Value
-
-__all__ = ["METHOD", "PRESETS", "detect_e_divisive"]
+    from knickpoint.detect.method import Value
 
 _NAME: Final = "e_divisive"
 

@@ -23,8 +23,6 @@ from knickpoint.native.q_hat import TIED
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PermutationSettings", "Splittable", "check_permutations", "split_by_permutation", "split_while_significant"]
-
 _MOST_PERMUTATIONS: Final = 1_000_000
 
 

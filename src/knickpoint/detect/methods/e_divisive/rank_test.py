@@ -22,8 +22,6 @@ from knickpoint.model.step import Check
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NullLaw", "null_law", "ranks", "split_by_rank"]
-
 _BESIDE: Final = 2
 """Values by which the index of a step may differ from that of the largest Q of ranks."""
 

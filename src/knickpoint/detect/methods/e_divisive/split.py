@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "ExaminedSplit",
-    "SearchSettings",
-    "best_split",
-    "check_settings",
-    "describe_splits",
-    "refuse_parameter",
-    "rescaled",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["split_by_t"]
-
 
 def _first_p(p: float) -> float:
     """Return the lenient level at which windows are split."""

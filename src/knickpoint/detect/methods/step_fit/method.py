@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries, drop_missing, safe_unit
-from knickpoint.detect.method import Method, MethodKind
+from knickpoint.detect.method import Method, MethodKind, Value
 from knickpoint.detect.methods.step_fit.refinement import Refiner
 from knickpoint.detect.methods.step_fit.window_decisions import (
     SeriesWindows,
@@ -25,24 +25,22 @@ from knickpoint.detect.methods.step_fit.window_decisions import (
     decide_windows,
     describe_windows,
 )
-from knickpoint.detect.parameters import Value
 from knickpoint.detect.steps import build_step, build_steps
 from knickpoint.detect.window_fits.fit import DEFAULT_BOUNDS, IN_UNIT, Kind
-from knickpoint.detect.window_fits.rule_text import read_rule, write_rule
 from knickpoint.detect.window_fits.rules import (
     Rule,
     RuleResult,
     SimpleRule,
     apply_rule,
     apply_rule_as_skia,
+    read_rule,
     scaled_rule,
     window_width,
+    write_rule,
 )
 from knickpoint.detect.window_fits.windows import HalfWindows, sliding_windows
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Detection, Step
-
-__all__ = ["METHOD", "PRESETS", "detect_step_fit", "detect_step_fit_many"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "skia": {"compatible": True, "kind": "original", "threshold": 50.0, "radius": 7, "refiner": "each", "floor": 0.001},

@@ -20,17 +20,6 @@ from knickpoint.detect.window_fits.fit_skia import relative_as_skia
 from knickpoint.detect.window_fits.rules import PRIORITY, Rule, RuleResult, SimpleRule
 from knickpoint.detect.window_fits.windows import Area, find_peaks, join_areas
 
-__all__ = [
-    "Confirmation",
-    "RefinedStep",
-    "Refiner",
-    "confirm",
-    "confirmation_samples",
-    "refine_windows",
-    "single_point_stands_out",
-    "strengths",
-]
-
 Refiner = Literal["each", "bounds", "confirmed"]
 
 _POINT_BOUND: Final = 2.0

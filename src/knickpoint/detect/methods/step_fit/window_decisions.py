@@ -23,8 +23,6 @@ from knickpoint.detect.window_fits.fit import IN_UNIT
 from knickpoint.detect.window_fits.rules import Rule, RuleResult, explain_window, scaled_rule, simple_rules
 from knickpoint.model.step import Candidate, Check
 
-__all__ = ["Rejection", "SeriesWindows", "WindowDecisions", "decide_windows", "describe_windows"]
-
 _OPEN: Final = "no weaker window on both sides yet: more data may move the step"
 
 

@@ -15,14 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries, drop_missing, safe_unit
-from knickpoint.detect.method import Method, MethodKind
+from knickpoint.detect.method import Method, MethodKind, Value
 from knickpoint.detect.methods.t_test.windows import Scan, Weights, Windows, scan_commits, scan_values
-from knickpoint.detect.parameters import Value
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Candidate, Check, Detection
-
-__all__ = ["METHOD", "PRESETS", "detect_t_test"]
 
 PRESETS: Final[dict[str, dict[str, Value]]] = {
     "perfherder": {"minimum_effect": 0.02},

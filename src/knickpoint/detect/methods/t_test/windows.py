@@ -14,18 +14,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-__all__ = [
-    "Sample",
-    "Scan",
-    "Weights",
-    "Windows",
-    "scan_commits",
-    "scan_values",
-    "t_statistic",
-    "weighted_commits",
-    "weighted_sample",
-]
-
 Weights = Literal["triangular", "uniform"]
 
 _ROUNDING: Final = 1e-12

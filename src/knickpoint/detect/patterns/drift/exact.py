@@ -24,8 +24,6 @@ from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check
 
-__all__ = ["recognise_exact"]
-
 Floats = NDArray[np.float64]
 
 _FEWEST: Final = 8

@@ -16,16 +16,6 @@ from knickpoint.detect.steps import build_estimated_step, stable_region, stable_
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, SizeEstimate, Step
 
-__all__ = [
-    "OVER_HIGHEST",
-    "OVER_LOWEST",
-    "Found",
-    "build_findings",
-    "estimate_size",
-    "interval_checks",
-    "reference_checks",
-]
-
 OVER_LOWEST: Final = "its end over the lowest level before it"
 OVER_HIGHEST: Final = "its end over the highest level before it"
 """Names of the evidence of a drift that compares it with the best level so far."""

@@ -23,15 +23,12 @@ from knickpoint.detect.patterns.drift.findings import (
     interval_checks,
     reference_checks,
 )
-from knickpoint.detect.patterns.drift.hinges import start_interval
-from knickpoint.detect.patterns.drift.trend import SHORTEST, Rise, Slope, Trend, fit_trend, rises_of
+from knickpoint.detect.patterns.drift.trend import SHORTEST, Rise, Slope, Trend, fit_trend, rises_of, start_interval
 from knickpoint.detect.patterns.drift.trend_search import SearchedTrend, search_trend
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import LOCATION_INTERVAL, Check, Movement, Step
-
-__all__ = ["may_rise_or_fall", "recognise_drift"]
 
 Floats = NDArray[np.float64]
 

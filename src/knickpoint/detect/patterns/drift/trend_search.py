@@ -16,11 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.patterns.drift.hinges import best_slope
-from knickpoint.detect.patterns.drift.trend import Slope, Trend, advantage, fit_trend, rises_of
-from knickpoint.model.normal_noise import MAD
-
-__all__ = ["PlaceSearch", "SearchedTrend", "search_trend"]
+from knickpoint.detect.patterns.drift.trend import Slope, Trend, advantage, best_slope, fit_trend, rises_of
+from knickpoint.model.distribution import MAD
 
 Floats = NDArray[np.float64]
 Places = tuple[int, ...]

@@ -14,21 +14,20 @@ from numpy.typing import NDArray
 from knickpoint.detect.patterns.drift.findings import estimate_size, interval_checks
 from knickpoint.detect.patterns.modes.changes import (
     Change,
+    RareLevel,
     compare_regimes,
+    error_of_size,
+    find_rare_levels,
     levels_in,
     levels_of_regimes,
     relocate,
     without_modes,
 )
-from knickpoint.detect.patterns.modes.rare_levels import RareLevel, error_of_size, find_rare_levels
-from knickpoint.detect.patterns.modes.regimes import Regime, divide_visits
-from knickpoint.detect.patterns.modes.visits import Visits, find_visits, sort_again
+from knickpoint.detect.patterns.modes.regimes import Regime, Visits, divide_visits, find_visits, sort_again
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, Flipping, Step
-
-__all__ = ["find_modes", "levels_recur"]
 
 _FEWEST_STEPS: Final = 2
 """Steps between which a level can come back."""

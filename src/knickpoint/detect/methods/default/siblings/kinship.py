@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Kinship", "ParamHistory", "PastChanges", "group_by_params", "learn_kinship", "past_changes", "read_history"]
-
 _SPAN: Final = 5
 """Commits over which steps of several traces can be one change."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from knickpoint.detect.methods.default.siblings.kinship import Kinship
 
-__all__ = ["SURE", "Kin", "Membership", "judge_siblings"]
-
 _WRONG: Final = 0.01
 """Share of those that belong that are expected not to have moved."""
 

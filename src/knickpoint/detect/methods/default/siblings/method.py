@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["METHOD", "detect_siblings"]
-
 _NAME: Final = "siblings"
 _FEWEST: Final = 3
 """Traces that can speak about each other: of two, none is the odd one out."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from knickpoint.model.step import Step
 
-__all__ = ["PlainStep", "plain_steps", "without_steps"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlainStep:

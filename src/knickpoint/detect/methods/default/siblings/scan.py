@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from knickpoint.detect.methods.default.siblings.views import View
 
-__all__ = ["CERTAIN", "LEAST", "Reordering", "SharedChange", "find_shared_changes", "separations"]
-
 LEAST: Final = 5
 """Commits that a level has at least."""
 

@@ -15,8 +15,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["View", "around_centre", "common_scale", "deviations_of"]
-
 _NORMAL: Final = 0.6744897501960817
 """The median distance of a normal value from its mean, in standard deviations."""
 

@@ -1,0 +1,1 @@
+"""The objects that scripts and pages get of an instance, and how each is built from the store; one module a resource."""

@@ -1,0 +1,167 @@
+"""The caller: name, permissions, ways to sign in, and own settings of the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import Enum
+
+from pydantic import Field
+
+from knickpoint.access.exposure import open_port_notice
+from knickpoint.access.settings import SignInKind
+from knickpoint.answers.base import Answer, Text
+from knickpoint.instance.config import Config
+from knickpoint.model.access import Caller, CallerKind, Grants, Permission
+from knickpoint.model.errors import InputError, NotSignedInError
+from knickpoint.store import Store
+
+# Who the caller is, what the caller may do, and how to sign in.
+
+
+class PermissionsAnswer(Answer):
+    """What the caller may do."""
+
+    everywhere: list[Permission] = Field(description="Permissions for every repository.")
+    repositories: dict[str, list[Permission]] = Field(
+        description="Further permissions for single repositories, by name."
+    )
+
+
+class SignInAnswer(Answer):
+    """A way to sign in."""
+
+    name: str
+    title: str = Field(description="Text of the button.")
+    address: str = Field(description="Where a browser goes to sign in; `?next=PATH` names the page to come back to.")
+
+
+class MeAnswer(Answer):
+    """The caller of this request."""
+
+    kind: CallerKind = Field(
+        description="`local`: the person at this machine; `anyone`: a caller who is not known, with the role of anyone."
+    )
+    name: str = Field(description="The name that goes into logs.")
+    title: str = Field(description="The name to show.")
+    mail: str
+    provider: str = Field(description="The section of `[sign_in]` that a person signed in through; empty without one.")
+    permissions: PermissionsAnswer
+    sign_in: list[SignInAnswer]
+    sign_out: str = Field(
+        description="Where a form is posted to sign out; empty where there is nothing to sign out of."
+    )
+    open: bool = Field(description="Whether other machines reach the server, and no sign-in is configured.")
+    notice: str = Field(description="What a person should know about it; empty where there is nothing to say.")
+
+
+# Build the answer to the caller who asks: who am I, and what may I do.
+
+
+SIGN_IN = "/sign-in"
+SIGN_OUT = "/sign-out"
+
+
+def describe_caller(config: Config, caller: Caller, *, open_port: bool, ended: bool) -> MeAnswer:
+    """Describe ``caller`` and the ways to sign in.
+
+    Args:
+        config: the configuration of the instance.
+        caller: who asks.
+        open_port: whether the server listens to other machines.
+        ended: whether the request has a sign-in that is not valid any more.
+    """
+    is_open = open_port and not config.sign_in
+    through = config.sign_in.get(caller.provider)
+    return MeAnswer.of(
+        caller,
+        title=caller.title or caller.name,
+        permissions=_permissions(caller.grants),
+        sign_in=[
+            SignInAnswer(name=name, title=way.title or name, address=f"{SIGN_IN}/{name}")
+            for name, way in config.sign_in.items()
+            if way.kind is SignInKind.OPENID
+        ],
+        sign_out=SIGN_OUT if through is not None and through.kind is SignInKind.OPENID else "",
+        open=is_open,
+        notice=_notice(config, caller, is_open=is_open, ended=ended),
+    )
+
+
+def _permissions(grants: Grants) -> PermissionsAnswer:
+    return PermissionsAnswer(
+        everywhere=_listed(grants.everywhere),
+        repositories={name: _listed(some) for name, some in sorted(grants.repositories.items())},
+    )
+
+
+def _listed(permissions: Collection[Permission]) -> list[Permission]:
+    return [permission for permission in Permission if permission in permissions]
+
+
+def _notice(config: Config, caller: Caller, *, is_open: bool, ended: bool) -> str:
+    if ended:
+        return "Your sign-in has ended. Sign in again."
+    if is_open:
+        return open_port_notice(config.access)
+    if caller.kind is CallerKind.LOCAL:
+        return f"No sign-in is configured. You act as {caller.name}, the user of this machine."
+    if caller.kind is CallerKind.ANYONE and not config.sign_in and not caller.grants.everywhere:
+        return (
+            "No sign-in is configured, and this request does not come from this machine alone. "
+            "Configure [sign_in] or set anyone of [access] in knickpoint.toml."
+        )
+    return ""
+
+
+# What people set for themselves in the dashboard.
+
+
+class SettingsAnswer(Answer):
+    """What the caller set in the dashboard."""
+
+    kept: bool = Field(
+        description="Whether the server keeps the settings of this caller: of people who signed in. Otherwise the browser "
+        "keeps them."
+    )
+    values: dict[str, str]
+
+
+class SettingRequest(Answer):
+    """The new value of a setting."""
+
+    value: Text = Field(max_length=20_000)
+
+
+# Read and keep what people set for themselves in the dashboard.
+
+
+class Setting(Enum):
+    """What a person can set. The values are texts that only the dashboard reads."""
+
+    LAST_LOOK = "last-look"
+    THEME = "theme"
+    TIME_ZONE = "time-zone"
+    VIEWS = "views"
+
+
+def read_settings(store: Store, caller: Caller) -> SettingsAnswer:
+    """Return the settings of a caller; those who did not sign in have none here."""
+    kept = caller.kind is CallerKind.PERSON
+    return SettingsAnswer(kept=kept, values=store.people.get(caller) if kept else {})
+
+
+def put_setting(store: Store, caller: Caller, name: Setting, value: str) -> SettingsAnswer:
+    """Keep a setting of a person.
+
+    Raises:
+        NotSignedInError: it is not known who asks.
+        InputError: the caller is no person who signed in.
+    """
+    if caller.kind is CallerKind.ANYONE:
+        raise NotSignedInError("settings are kept for people who sign in", where=name.value, remedy="Sign in.")
+    if caller.kind is not CallerKind.PERSON:
+        raise InputError(
+            "the server keeps settings only of people who sign in", where=name.value, remedy="Keep it in the browser."
+        )
+    store.people.put(caller, name.value, value)
+    return read_settings(store, caller)

@@ -1,0 +1,197 @@
+"""``knick compare``: build two commits, measure them in turns on this machine, and judge what changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from knickpoint.cli.commands.bisect.live import interrupted_by_end
+from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
+from knickpoint.cli.exit_codes import INTERRUPTED
+from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, share_of_change
+from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.cli.terminal import announcer
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest
+    from knickpoint.instance import Config
+    from knickpoint.model.step import Verdict
+
+
+# The command: read what to compare, make the rounds, and report.
+
+
+@click.command("compare")
+@click.argument("base")
+@click.argument("head")
+@click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
+@click.option(
+    "--find",
+    type=click.FloatRange(0, 10, min_open=True),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="A benchmark needs no more rounds when a change of this size would have been found.",
+)
+@click.option(
+    "--minimum-effect",
+    type=click.FloatRange(0),
+    callback=share_of_change,
+    default=0.0,
+    help="The smallest change that counts: 0.02 is 2 %.",
+)
+@click.option(
+    "--false-positives",
+    type=click.FloatRange(0.0005, 0.5),
+    default=0.01,
+    show_default=True,
+    metavar="SHARE",
+    help="The share of comparisons without a change that end as regressed, over all benchmarks together.",
+)
+@click.option("--least-rounds", type=int, default=2, show_default=True, metavar="N", help="Rounds to make at least.")
+@click.option("--most-rounds", type=int, default=20, show_default=True, metavar="N", help="Rounds to make at most.")
+@click.option(
+    "--minutes", type=click.FloatRange(0), default=0.0, metavar="N", help="How long to measure. Default: no limit."
+)
+@click.option("--seed", type=int, default=0, metavar="N", help="Seed of the order in which the sides take turns.")
+@fail_on_option
+@job_name_option
+@click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORM[=FILE]",
+    help="Write a report as knick check does: markdown=FILE, html=FILE, json=FILE, junit=FILE, sarif=FILE, annotations, summary.",
+)
+@click.option("--all", "everything", is_flag=True, help="List what is unchanged, too.")
+@instance_option
+@format_option
+@measuring_options
+def command(
+    *,
+    base: str,
+    head: str,
+    options: SearchOptions,
+    find: float,
+    minimum_effect: float,
+    false_positives: float,
+    least_rounds: int,
+    most_rounds: int,
+    minutes: float,
+    seed: int,
+    fail_on: frozenset[Verdict],
+    name: str,
+    reports: tuple[str, ...],
+    everything: bool,
+    instance: str | None,
+    output: OutputFormat,
+) -> None:
+    """Build the commits BASE and HEAD, measure them in turns with COMMAND on this machine, and judge what changed.
+
+    It needs no history, and slow drifts of the machine cancel: in each round both sides run once, in random order, and the
+    differences are judged. It ends as soon as each benchmark is decided, and says which change it would have found. COMMAND
+    writes results in any format that knick import reads; without --results, the time of COMMAND is compared.
+
+    The exit code is 0 when nothing is worse, 1 when something regressed or vanished, 2 when a side cannot be built or
+    measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
+    """
+    from knickpoint.bisect.comparison import ComparisonRules
+    from knickpoint.cli.commands.check.printing import print_gate, read_targets
+    from knickpoint.gate import GateOptions, judge_rounds
+    from knickpoint.instance import Config
+
+    targets = read_targets(reports)
+    rules = ComparisonRules(
+        false_positives=false_positives,
+        find=find,
+        minimum_effect=minimum_effect,
+        least_rounds=min(least_rounds, most_rounds),
+        most_rounds=most_rounds,
+        seed=seed,
+    )
+    config = _configuration(instance, options)
+    request, space = _request(base, head, options, config)
+    request = replace(request, rules=rules, minutes=minutes)
+    end, interrupted = _run(_prepare(request, options, space))
+    report = judge_rounds(end, request, GateOptions(fail_on=fail_on, name=name), config or Config())
+    print_gate(report, output, everything=everything, targets=targets, instance=instance)
+    raise click.exceptions.Exit(INTERRUPTED if interrupted else report.exit_code)
+
+
+def _configuration(instance: str | None, options: SearchOptions) -> Config | None:
+    from knickpoint.cli.commands.bisect.search import nearest_configuration
+
+    return nearest_configuration(instance, options.repository)[0]
+
+
+def _prepare(request: ComparisonRequest, options: SearchOptions, space: int) -> Comparison:
+    from knickpoint.bisect.comparison import Comparison
+    from knickpoint.bisect.pool import machine_name
+    from knickpoint.bisect.runner import Workspace
+
+    workspace = Workspace((options.workspace or default_workspace()).expanduser().absolute(), space)
+    return Comparison(request, workspace, machine_name(), announcer(err=True))
+
+
+def _request(base: str, head: str, options: SearchOptions, config: Config | None) -> tuple[ComparisonRequest, int]:
+    """Return what is compared, and the megabytes that the workspace may take.
+
+    Raises:
+        InputError: a value cannot be used, or both names mean one commit.
+        HistoryError: there is no repository, or it lacks a commit.
+        ConfigError: the configuration or the recipe cannot be used.
+    """
+    from knickpoint.bisect.comparison import ComparisonRequest
+    from knickpoint.bisect.coordinator.revision_range import find_revision
+    from knickpoint.cli.commands.bisect.search import naming_of
+    from knickpoint.history import Git, find_work_tree
+
+    recipes = config.bisect if config else {}
+    if not options.measure and Path(base).is_file() and Path(head).is_file():
+        raise InputError(
+            f"{base} and {head} are files, and knick compare builds and measures commits",
+            remedy=f"Compare results that are there: knick check {head} --against {base}.",
+        )
+    if not options.measure and not options.recipe and len(recipes) != 1:
+        raise InputError(
+            "there is no command to measure with",
+            remedy="Give it after --, as in knick compare main HEAD --results out.json -- make bench"
+            + (f", or a recipe: --recipe {' or '.join(sorted(recipes))}" if recipes else "")
+            + f". Results that were imported are compared by knick check --stored {head} --base {base}.",
+        )
+    directory = options.repository.absolute()
+    top = find_work_tree(directory) or directory
+    git = Git.at(top)
+    hashes = find_revision(git, base), find_revision(git, head)
+    if hashes[0] == hashes[1]:
+        raise InputError(
+            f"{base} and {head} are the same commit",
+            where=hashes[0][:12],
+            remedy="Name two commits, the older state first.",
+        )
+    request = ComparisonRequest(
+        str(top),
+        *hashes,
+        options.settings(recipes),
+        ingest=naming_of(config),
+        added_params=options.added_params,
+    )
+    return request, config.pool.space_megabytes if config else 20_000
+
+
+def _run(comparison: Comparison) -> tuple[ComparisonEnd, bool]:
+    """Return the end of the comparison, and whether it was interrupted."""
+    from knickpoint.bisect.comparison import ComparisonEnd, SideSkippedError
+
+    try:
+        with interrupted_by_end():
+            return comparison.run(), False
+    except KeyboardInterrupt:
+        return comparison.end("interrupted", interrupted=True), True
+    except SideSkippedError as skipped:
+        click.echo(f"knick: {skipped}", err=True)
+        return ComparisonEnd((), 0, "a side cannot be judged"), False

@@ -1,1 +1,0 @@
-"""Where results files lie: folders and buckets."""

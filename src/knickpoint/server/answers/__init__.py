@@ -1,1 +1,0 @@
-"""Read the store and build the answers of the API from it; one module a resource."""
