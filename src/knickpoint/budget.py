@@ -81,7 +81,7 @@ def check_time() -> None:
     """
     budget = _BUDGET.get()
     if budget is not None and budget.abandoned.is_set():
-        raise AbandonedError("nobody waits for the answer any more", remedy="Send the request again.")
+        raise AbandonedError("client disconnected", remedy="Send the request again.")
     if remaining_seconds() == 0.0:
         raise deadline_error()
 

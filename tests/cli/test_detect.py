@@ -171,7 +171,7 @@ def test_clusters_line_their_series_up_by_date(detect: Detect) -> None:
 def test_clusters_of_numbers_and_dates_are_refused(detect: Detect) -> None:
     result = detect.run("--method", "cluster", given="id,pos,value\na,1,1\nb,2026-01-01,1\n")
     assert result.code == 2
-    assert "some series have numbers for positions and others dates" in result.errors
+    assert "some series have numeric positions and others dates" in result.errors
 
 
 def test_a_rule_decides_about_clusters(detect: Detect) -> None:
@@ -314,8 +314,8 @@ def test_a_step_has_one_size_in_the_table_and_in_its_explanation(detect: Detect,
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--explain", "--newest", "1"), "--explain: a verdict on the newest rows comes with its reason"),
-        (("--explain", "--method", "cluster"), "--explain: clusters come with their evidence in JSON"),
+        (("--explain", "--newest", "1"), "--explain: a verdict on the newest rows always includes its reason"),
+        (("--explain", "--method", "cluster"), "--explain: clusters are explained in JSON only"),
         (("--newest", "1", "--method", "t_test"), "--newest: the newest rows are judged by the default method"),
         (("--newest", "1", "--set", "speed=1"), "better=unknown"),
     ],

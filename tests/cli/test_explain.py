@@ -92,7 +92,7 @@ def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick)
         "No change was found in parse_csv; the most likely place is 2228a6b49f (Draw how the words share their beginnings)."
     )
     assert found[3].startswith("It rejected this one: the chance of a change is ")
-    assert found[4].startswith("It would count if this held: log-odds of a change is at least −0.1559 (it is ")
+    assert found[4].startswith("It would be accepted if: log-odds of a change is at least −0.1559 (it is ")
     assert len(found) == 5
 
 
@@ -115,7 +115,7 @@ def test_a_step_that_the_alert_refuses_is_no_finding(knick: Knick, judged: Path)
     with (judged / "knickpoint.toml").open("a") as file:
         file.write("\n[alerts.default]\nminimum_effect = 0.5\n")
     found = sentences(knick("explain", "benchmark=parse_csv").output)
-    assert found[3].startswith("It is no change point, because the alert refused it: ")
+    assert found[3].startswith("It is no change point, because the alert rejected it: ")
     assert found[4].startswith("Other settings of the alert would report it: minimum_effect is 0.5,")
 
 
@@ -152,7 +152,7 @@ def test_a_changed_distribution_is_explained_by_its_levels(knick: Knick, instanc
     assert re.search(
         r": one level before, two levels \(9\d\.\d+ ms \(\d+ %\), 10\d[.\d]* ms \(\d+ %\)\) since\.$", what
     )
-    assert spread.startswith("The values stray by ")
+    assert spread.startswith("The values scatter by ")
     assert moved.startswith("Up to ")
     assert why.startswith("It is the change point P")
 

@@ -42,7 +42,7 @@ def _measured(knick: Knick, directory: Path) -> set[str]:
 
 def test_the_results_of_one_job_are_there_for_the_next(knick: Knick, project: GitRepository) -> None:
     first, second = project.commits(2)
-    assert "made the new instance" in knick("history", "pull", "--instance", "empty").output
+    assert "created the new instance" in knick("history", "pull", "--instance", "empty").output
     assert knick("history", "add", _results(project, first), "--instance", "one").code == 0
     added = knick("history", "add", _results(project, second), "--instance", "two")
     assert (added.code, "Pushed to knickpoint-history" in added.output) == (0, True)

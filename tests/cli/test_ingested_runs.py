@@ -119,7 +119,7 @@ def test_the_status_and_the_audit_log_say_who_removed_what(knick: Knick) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing says which runs"),
+        ([], "no runs are selected"),
         (["--commit", "ffffffff"], "there is no commit 'ffffffff'"),
         (["--source", "other.csv"], "--source other.csv: there is no such run"),
         (["--repository", "other", "--commit", "1"], "there is no repository 'other'"),

@@ -303,16 +303,16 @@ def test_the_doctor_says_of_an_alert_whose_first_run_has_not_ended_what_is_known
         return next((row["state"], row["observed"]) for row in rows if row["about"] == "alert default")
 
     knick("import", EXAMPLE)
-    assert said() == ("warning", "no run of it has ended yet; no worker is at work")
+    assert said() == ("warning", "it has not completed a run yet; no worker is running")
     with open_instance(instance) as opened:
         opened.store.workers.report("one", started=datetime.now(UTC).timestamp(), failures=0, reason="")
         state, text = said()
-        assert (state, text.partition(" since ")[0]) == ("good", "no run of it has ended yet; a worker is at work")
+        assert (state, text.partition(" since ")[0]) == ("good", "it has not completed a run yet; a worker is at work")
         (event,) = opened.store.outbox.claim([EventKind.TRACES_CHANGED], "one", 60.0, 1)
     assert said() == (
         "good",
         (
-            "no run of it has ended yet; a run is in progress over results that arrived at"
+            "it has not completed a run yet; a run is in progress over results that arrived at"
             f" {event.created:%Y-%m-%d %H:%M} UTC"
         ),
     )

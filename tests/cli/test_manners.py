@@ -317,4 +317,4 @@ def test_a_demonstration_that_cannot_be_written_names_the_directory(knick: Knick
 def test_an_option_without_a_text_is_refused_by_its_name(knick: Knick, command: str, option: str, text: str) -> None:
     ran = knick(command, "results.json", option, text)
     assert ran.code == 2
-    assert f"{option}: the text is empty, as of a variable that is not set" in ran.errors
+    assert f"{option}: the text is empty, perhaps from an unset variable" in ran.errors

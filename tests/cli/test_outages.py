@@ -105,4 +105,4 @@ def test_a_damaged_catalogue_is_named_and_stops_neither_the_export_nor_the_other
     assert "chunk (id 0), column" in exported.errors
     assert deep.code == 1
     assert "chunk (id 0), column" in deep.output
-    assert "nothing waits, nothing was refused" in deep.output
+    assert "no files waiting, none refused" in deep.output

@@ -123,4 +123,4 @@ def test_an_alert_is_measured_against_a_corpus_without_an_instance(
     assert (row["alert"], row["repository"], row["found"]) == ("default", "elsewhere", 1)
     refused = knick("backtest", "--corpus", "corpus.jsonl", "--since", "2026-01-01")
     assert refused.code == 2
-    assert "a corpus is replayed whole" in refused.errors
+    assert "a corpus is always replayed in full" in refused.errors

@@ -107,7 +107,7 @@ def test_a_process_says_when_it_begins_and_ends_to_drain(life: Life) -> None:
     first, last = (line for line in life.log if line.get("event") in {"draining", "drained"})
     assert (first["event"], first["requests"], first["seconds"]) == ("draining", 0, 30)
     assert (last["event"], last["cut_off"]) == ("drained", 0)
-    assert str(first["message"]).startswith("Draining: nothing new is taken; ")
+    assert str(first["message"]).startswith("Draining: no new work is accepted; ")
     assert re.fullmatch(r"Drained after [0-9.]+ s", str(last["message"]))
     assert life.log[-1] == last
 
@@ -126,7 +126,7 @@ def test_a_process_that_drains_says_for_how_many_requests_it_waits_and_how_many_
             process.send_signal(signal.SIGTERM)
             output = process.communicate(timeout=60)[0]
     assert process.returncode == 2
-    assert "Draining: nothing new is taken; waits up to 1 s for 1 request\n" in output
+    assert "Draining: no new work is accepted; waits up to 1 s for 1 request\n" in output
     assert re.search(r"Drained after [0-9.]+ s; 1 request was cut off\n", output)
 
 

@@ -16,7 +16,7 @@ def test_suspects_are_listed_after_a_run_with_the_part_of_no_commit(judged: Path
     assert "not ranked yet" in knick("suspects", key).output
     assert knick("run").code == 0
     printed = knick("suspects", key).output
-    assert "No commit of this list:" in printed
+    assert "None of these commits:" in printed
     assert "All commits weigh the same." in printed
     rows = json.loads(knick("suspects", key[1:], "--format", "json").output)
     assert rows == api(judged, f"changes/{key}/suspects")["suspects"]

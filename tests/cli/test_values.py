@@ -75,7 +75,7 @@ def test_a_formula_in_the_place_of_a_query_is_told_its_option(knick: Knick) -> N
 
 def test_a_query_that_begins_with_a_minus_sign_is_told_its_place(knick: Knick) -> None:
     ran = knick("traces", "-parse")
-    assert ran.errors.startswith("knick traces: there is no option -p. A query that begins with - stands after --.\n")
+    assert ran.errors.startswith("knick traces: there is no option -p. Put a query that begins with - after --.\n")
     rows = json.loads(knick("traces", "--format", "json", "--", "-parse").output)
     assert [row["key"] for row in rows if "parse" not in row["key"]] == [row["key"] for row in rows] != []
 

@@ -208,8 +208,8 @@ def test_a_quiet_new_instance_is_healthy(knick: Knick, instance: Path) -> None:
     ran = knick("doctor", "--format", "json")
     assert (ran.code, {row["state"] for row in json.loads(ran.output)}) == (0, {"good"})
     observed = {row["about"]: row["observed"] for row in json.loads(ran.output)}
-    assert observed["events"] == "nothing waits, nothing failed"
-    assert observed["alert default"].endswith("nothing found so far")
+    assert observed["events"] == "no events waiting, none failed"
+    assert observed["alert default"].endswith("no findings yet")
 
 
 @pytest.mark.parametrize(("factor", "code"), [(1.0, 0), (1.5, 1)])

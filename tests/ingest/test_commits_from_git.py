@@ -189,7 +189,7 @@ def test_a_commit_that_main_merged_is_said_to_be_so(lab: Lab, made: GitRepositor
     assert f"commit {side[:12]} came into main by a merge and is not on its line" in summary.lines()[1]
     checked = CliRunner().invoke(knick, ["doctor", "--instance", str(lab.instance.directory), "--format", "json"])
     (row,) = (row for row in json.loads(checked.output) if row["about"] == "lines of lib")
-    assert row["observed"].startswith("the points of 1 commit show on no line: ")
+    assert row["observed"].startswith("the points of 1 commit appear on no line: ")
 
 
 def test_an_import_names_the_line_that_shows_commits_beside_the_default_one(lab: Lab, made: GitRepository) -> None:

@@ -27,8 +27,15 @@ KERNELS = sorted(path.parent.name for path in Path(knickpoint.native.__file__).p
 def _twins(kernel: str) -> list[tuple[Callable[..., Any], Callable[..., Any]]]:
     """Return the pairs of functions of one name in the two modules of a kernel."""
     compiled, reference = (import_module(f"knickpoint.native.{kernel}.{name}") for name in ("compiled", "reference"))
-    shared = sorted(set(compiled.__all__) & set(reference.__all__))
-    return [(getattr(compiled, name), getattr(reference, name)) for name in shared]
+    own = [
+        {
+            name
+            for name, each in vars(module).items()
+            if inspect.isfunction(each) and each.__module__ == module.__name__ and not name.startswith("_")
+        }
+        for module in (compiled, reference)
+    ]
+    return [(getattr(compiled, name), getattr(reference, name)) for name in sorted(own[0] & own[1])]
 
 
 def _parameters(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:

@@ -79,9 +79,9 @@ class Drain:
         tasks = list(self.worker.under_way) if self.worker else []
         waits = [counted(requests, "request")] if requests else []
         waits += [f"the worker ({', '.join(tasks)})"] if tasks else []
-        text = f"waits up to {self.seconds} s for {' and '.join(waits)}" if waits else "nothing is under way"
+        text = f"waits up to {self.seconds} s for {' and '.join(waits)}" if waits else "nothing is in progress"
         self.announce(
-            f"Draining: nothing new is taken; {text}",
+            f"Draining: no new work is accepted; {text}",
             event="draining",
             requests=requests,
             tasks=tasks,
@@ -176,9 +176,9 @@ def _give_back(announce: Callable[[str], None], worker: Worker) -> None:
     try:
         released = worker.release()
     except StoreError as error:
-        announce(f"its events are not given back, and wait for the end of their leases: {error}")
+        announce(f"its events could not be released, and wait until their leases expire: {error}")
     else:
-        announce(f"{released:,} of its events are given back")
+        announce(f"{released:,} of its events are released")
 
 
 def _descendants(process: int) -> Iterator[int]:

@@ -18,7 +18,7 @@ UNREAD: Final = 141
 """The reader of the output went away, as in ``knick export | head -1``."""
 
 COMMON: Final[Mapping[int, str]] = {
-    0: "it did its work; an empty list is an answer, too",
+    0: "success; an empty list counts as success",
     FAILED: "it did not do its work, or only a part of it: wrong arguments, no instance, nothing to work on, a service that fails",
     INTERRUPTED: "the user interrupted it",
     UNREAD: "the reader of its output went away",

@@ -82,7 +82,7 @@ def refuse_empty(context: click.Context, parameter: click.Parameter, value: str)
     given = context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
     if given and not value.strip():
         raise InputError(
-            "the text is empty, as of a variable that is not set",
+            "the text is empty, perhaps from an unset variable",
             where=parameter.opts[0],
             remedy="Give it, or leave the option out.",
         )

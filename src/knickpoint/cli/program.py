@@ -36,7 +36,7 @@ from knickpoint.model.renamed import new_name
 
 
 _PROGRAM: Final = "knick"
-_QUERY_WITH_MINUS: Final = "A query that begins with - stands after --."
+_QUERY_WITH_MINUS: Final = "Put a query that begins with - after --."
 
 
 def print_failure(lines: Sequence[str], *, program: str = _PROGRAM) -> None:
@@ -95,13 +95,13 @@ def _commands(context: click.Context | None) -> list[str]:
 
 SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Getting started": {
-        "demo": ("demo", "Show everything on a repository that it creates and benchmarks."),
+        "demo": ("demo", "Show Knickpoint at work on an example repository."),
         "init": ("init", "Create an instance: knickpoint.toml and an embedded store."),
         "import": ("import_results", "Import results or whole histories into the store, exactly once."),
-        "move-in": ("move_in", "Take the whole history of asv or github-action-benchmark, and find changes in it."),
+        "move-in": ("move_in", "Migrate the history of asv or github-action-benchmark, and find its changes."),
         "check": ("check", "Judge new results against the history."),
         "comment": ("comment", "Post the report of a check as the one comment of a pull request."),
-        "compare": ("compare", "Build and measure two commits in turns on this machine, and judge what changed."),
+        "compare": ("compare", "Build and measure two commits alternately on this machine, and judge the changes."),
     },
     "Results": {
         "traces": ("traces", "List the traces that a query matches, with how often and when each was measured."),
@@ -111,11 +111,11 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "publish": ("publish", "Write the dashboard with its data as files for any web server."),
         "detect": ("detect", "Find steps in series from a file or a pipe, without an instance."),
         "ingest": ("ingest", "List the files that wait or were refused, and import them again."),
-        "missing": ("missing", "List what should have results and has none, and accept renames."),
+        "missing": ("missing", "List overdue results, and accept renames."),
     },
     "Findings": {
         "run": ("run", "Run the alerts once over the store."),
-        "changes": ("changes", "List changes: regressions, improvements, and what has no direction."),
+        "changes": ("changes", "List changes: regressions, improvements, and changes without a direction."),
         "regressions": ("regressions", "List the changes with a benchmark that got worse."),
         "explain": ("explain", "Explain why there is, or is not, a finding."),
         "suspects": ("suspects", "List the commits that may have caused a change, the most likely first."),
@@ -125,7 +125,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         ),
         "triage": ("triage", "Decide about findings."),
         "tickets": ("tickets", "Import tickets of an issue tracker."),
-        "open": ("open_page", "Show the page of a change or trace in the browser."),
+        "open": ("open_page", "Open a change or trace in the browser."),
         "history": ("history", "Show and move the history boundary, and keep the history of a CI on a branch."),
     },
     "Locating the commit": {
@@ -139,25 +139,25 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Alerts": {
         "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
         "missed": ("missed", "Mark changes that no alert found."),
-        "quality": ("quality", "Measure the alerts by what people decided about their findings."),
+        "quality": ("quality", "Measure the alerts against the decisions of people."),
         "backtest": ("backtest", "Replay an alert over the past, and compare it with what people decided."),
         "canaries": (
             "canaries",
-            "List results that are quarantined because a machine moved, and lift their quarantine.",
+            "List results quarantined because a machine changed, and lift quarantines.",
         ),
     },
     "Messages": {
-        "notify": ("notify", "Send what is due, print what would go to whom, or test a channel."),
-        "deliveries": ("deliveries", "List what was sent to whom, send it again, or drop it."),
+        "notify": ("notify", "Send due notifications, preview them, or test a channel."),
+        "deliveries": ("deliveries", "List deliveries, retry them, or drop them."),
     },
     "The instance": {
         "serve": ("serve", "Run an instance: the API and the dashboard, a worker, imports."),
-        "worker": ("worker", "Import what arrives, and run the alerts over it and by schedule."),
+        "worker": ("worker", "Import new files, and run the alerts on new results and by schedule."),
         "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
         "backup": ("backup", "Copy the whole instance into one file while it is in use."),
         "restore": ("restore", "Restore an instance from a backup."),
         "tokens": ("tokens", "Create, list and revoke tokens for machines."),
-        "completion": ("completion", "Print or install the completion of commands, options and names for a shell."),
+        "completion": ("completion", "Print or install shell completion."),
         "audit": ("audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
     },
 }

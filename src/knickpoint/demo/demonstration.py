@@ -124,7 +124,7 @@ def run_demonstration(
             raise KnickpointError("the import failed", where=str(directory), remedy="\n".join(summary.lines()))
         _add_recipe(directory)
         announce(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
-        with progress("Looking at traces") as advance:
+        with progress("Checking traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)
         rank_new_suspects(instance)
         announce(

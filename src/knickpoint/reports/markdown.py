@@ -129,7 +129,9 @@ def _comment(report: GateReport, histories: Mapping[str, Sequence[float]], most:
         lines += _details("Accepted, improved, unstable, without data", others, most)
     if report.beside:
         moved = [row for row in report.beside if row.kind is not ResultKind.UNCHANGED]
-        lines += _details(f"Other statistics, which decide nothing: {counted(len(report.beside), 'row')}", moved, most)
+        lines += _details(
+            f"Other statistics, without effect on the verdict: {counted(len(report.beside), 'row')}", moved, most
+        )
     unchanged = report.counts[ResultKind.UNCHANGED]
     if unchanged:
         lines += [f"{counted(unchanged, 'benchmark')} unchanged.", ""]

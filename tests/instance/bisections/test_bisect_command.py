@@ -82,7 +82,7 @@ def test_what_another_worker_measures_is_shown_until_it_ends(held: Bisectable, w
     waits.steps = [lambda: measure(held), lambda: finish(held)]
     ran = knick("bisect", "R1", "--instance", held.instance.directory)
     assert ran.code == 1
-    assert f"B1 is run by {OTHER}; it goes on here if that falls silent." in ran.errors
+    assert f"B1 is run by {OTHER}; it continues here if that process stops responding." in ran.errors
     assert ran.errors.count(" on lab-2; ") == 1
     assert "the budget of 1 probe is spent" in ran.output
 

@@ -20,18 +20,25 @@ _SECRET: Final = "KNICKPOINT_POOL_SECRET"  # noqa: S105 - the name of a variable
 @click.command("agent")
 @click.option("--device", default=None, metavar="NAME", help="The name of the device. Default: that of this machine.")
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A param of the device; repeatable.")
-@click.option("--slots", default=1, show_default=True, type=click.IntRange(1), help="Probes at the same time.")
+@click.option(
+    "--slots", default=1, show_default=True, type=click.IntRange(1), help="Number of probes at the same time."
+)
 @click.option("--address", default=None, help="The pool, as in tls://pool.example.org:8786, instead of an instance.")
-@click.option("--certificate", type=click.Path(dir_okay=False), help="Beside --address: the certificate of this agent.")
-@click.option("--private-key", type=click.Path(dir_okay=False), help="Beside --address: its private key.")
-@click.option("--authorities", type=click.Path(dir_okay=False), help="Beside --address: the authorities to trust.")
+@click.option("--certificate", type=click.Path(dir_okay=False), help="With --address: the certificate of this agent.")
+@click.option("--private-key", type=click.Path(dir_okay=False), help="With --address: its private key.")
+@click.option("--authorities", type=click.Path(dir_okay=False), help="With --address: the authorities to trust.")
 @click.option(
     "--workspace",
     type=click.Path(file_okay=False),
     default=None,
-    help="Where clones, worktrees and artefacts lie. Default: below ~/.cache/knickpoint/devices.",
+    help="Directory for clones, worktrees and artefacts. Default: below ~/.cache/knickpoint/devices.",
 )
-@click.option("--space", type=click.IntRange(1), default=None, help="Megabytes that they may take. Default: as [pool].")
+@click.option(
+    "--space",
+    type=click.IntRange(1),
+    default=None,
+    help="Maximum size of this directory in megabytes. Default: that of [pool].",
+)
 @instance_option
 def command(
     *,

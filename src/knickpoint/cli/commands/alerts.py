@@ -135,7 +135,7 @@ def _row(opened: Instance, each: SourcedAlert, states: Mapping[str, AlertState],
 @command.command("set")
 @click.argument("name")
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--dry-run", is_flag=True, help="Count the findings that come and go, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Count the findings that would appear and disappear; change nothing.")
 @_SECONDS_OPTION
 @instance_option
 @format_option
@@ -164,7 +164,7 @@ def set_(
 
 @command.command("remove")
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Count the findings that go, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Count the findings that would disappear; change nothing.")
 @_SECONDS_OPTION
 @instance_option
 @format_option
@@ -225,9 +225,9 @@ def _show_preview(
 
 
 @command.command("apply")
-@click.option("--dry-run", is_flag=True, help="Show the difference, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the difference; change nothing.")
 @click.option(
-    "--prune", is_flag=True, help="Remove the alerts that were made by command or API, so that the files have all."
+    "--prune", is_flag=True, help="Remove alerts created by a command or the API, so that only files define alerts."
 )
 @_SECONDS_OPTION
 @instance_option

@@ -22,13 +22,18 @@ _COLUMNS: Final = (
 
 @click.command("audit")
 @click.option(
-    "--since", default="", metavar="DAYSd|DATE", help="Only entries of this day (UTC) and later, or of the last days."
+    "--since",
+    default="",
+    metavar="DAYSd|DATE",
+    help="Only entries since this day (UTC), or from the last days, as in 7d.",
 )
 @click.option(
     "--kind", type=click.Choice([kind.value for kind in AuditKind]), default=None, help="Only entries of this kind."
 )
 @click.option("--who", default="", metavar="NAME", help="Only entries of this person, token or CI job.")
-@click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="The most entries to list.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=200, show_default=True, help="Maximum number of entries to list."
+)
 @instance_option
 @format_option
 def command(*, since: str, kind: str | None, who: str, limit: int, instance: str | None, output: OutputFormat) -> None:
@@ -53,4 +58,4 @@ def command(*, since: str, kind: str | None, who: str, limit: int, instance: str
         }
         for entry in entries
     ]
-    show(_COLUMNS, rows, output, empty="There are no such entries in the audit log.")
+    show(_COLUMNS, rows, output, empty="No matching entries in the audit log.")

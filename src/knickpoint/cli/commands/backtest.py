@@ -72,12 +72,12 @@ _OUTCOMES: Final = ("found", "lost", "noise", "avoided", "undecided", "new")
     metavar="NAME=VALUE",
     help="Replay with another setting of the alert, or parameter of its method; repeatable.",
 )
-@click.option("--compare", is_flag=True, help="Also replay the alert as it is, for comparison.")
+@click.option("--compare", is_flag=True, help="Also replay the current alert, for comparison.")
 @click.option(
     "--since",
     default="",
     metavar="COMMIT|DATE",
-    help="Replay what is newer. Default: what lies behind the history boundary.",
+    help="Start of the replay. Default: the history boundary.",
 )
 @click.option("--repository", default="", metavar="NAME", help="Only this repository. Default: all of them.")
 @click.option(
@@ -135,7 +135,9 @@ def command(
         else:
             if since or repository:
                 raise InputError(
-                    "a corpus is replayed whole", where="--corpus", remedy="Leave out --since and --repository."
+                    "a corpus is always replayed in full",
+                    where="--corpus",
+                    remedy="Leave out --since and --repository.",
                 )
             known = _known_alerts(instance, name)
             results = list(_corpus(stack, corpus, _alerts(known, name, method, changes, compare=compare)))

@@ -24,4 +24,4 @@ def command(file: Path, instance: str | None) -> None:
         variables = backup_instance(opened, file)
     note(f"Wrote {file} ({file.stat().st_size:,} bytes).")
     if variables:
-        note(f"It has no secrets. Who restores it sets the environment variables {', '.join(variables)}.")
+        note(f"It contains no secrets. To restore it, set the environment variables {', '.join(variables)}.")

@@ -39,8 +39,8 @@ _COLUMNS: Final = (
 
 
 @click.group("bisections", invoke_without_command=True)
-@click.option("--all", "everything", is_flag=True, help="Also those that ended.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many to list.")
+@click.option("--all", "everything", is_flag=True, help="Include ended ones.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number to list.")
 @instance_option
 @format_option
 @click.pass_context
@@ -62,7 +62,9 @@ def command(
         repositories = {each.id: each for each in opened.store.commits.repositories()}
         found = opened.store.bisections.newest(states=states, limit=limit)
         rows = [_row(opened.store, each, repositories[each.request.repository_id]) for each in found]
-    empty = "There are no bisections." if everything else "No bisection waits or runs; --all lists those that ended."
+    empty = (
+        "There are no bisections." if everything else "No bisection is waiting or running; --all includes ended ones."
+    )
     show(_COLUMNS, rows, output, empty=empty)
 
 
@@ -100,7 +102,7 @@ def stop(number: str, instance: str | None) -> None:
 
     with open_chosen_instance(instance) as opened:
         stopped = stop_bisection(opened, _key(number), who=local_caller().name)
-    ended = "is stopped" if stopped.state.ended else "stops as soon as its worker hears of it"
+    ended = "is stopped" if stopped.state.ended else "stops once its worker is notified"
     note(f"Bisection {stopped.name} {ended}.")
 
 
@@ -118,7 +120,7 @@ def _standing(found: StoredBisection, commits: Sequence[Commit]) -> str:
     from knickpoint.cli.commands.bisect.stored_search import posterior_of
 
     if found.posterior is None:
-        return "nothing is measured yet"
+        return "nothing measured yet"
     left = standing_text(posterior_of(found), [commit.hash for commit in commits])
     return f"{left}; {found.holder} runs it" if found.holder else f"{left}; no worker has it now"
 

@@ -35,7 +35,7 @@ _HEALTH: Final = (
 
 
 @click.group("canaries", invoke_without_command=True)
-@click.option("--all", "everything", is_flag=True, help="Also those that ended.")
+@click.option("--all", "everything", is_flag=True, help="Include ended ones.")
 @instance_option
 @format_option
 @click.pass_context

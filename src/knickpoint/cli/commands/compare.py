@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.commands.bisect.live import interrupted_by_end
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
+from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, share_of_change
 from knickpoint.cli.output import OutputFormat, format_option
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     default=0.05,
     show_default=True,
     metavar="SHARE",
-    help="A benchmark needs no more rounds when a change of this size would have been found.",
+    help="Stop measuring a benchmark once a change of this size would have been detected.",
 )
 @click.option(
     "--minimum-effect",
@@ -52,12 +52,16 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="The share of comparisons without a change that end as regressed, over all benchmarks together.",
 )
-@click.option("--least-rounds", type=int, default=2, show_default=True, metavar="N", help="Rounds to make at least.")
-@click.option("--most-rounds", type=int, default=20, show_default=True, metavar="N", help="Rounds to make at most.")
+@click.option("--least-rounds", type=int, default=2, show_default=True, metavar="N", help="Minimum number of rounds.")
+@click.option("--most-rounds", type=int, default=20, show_default=True, metavar="N", help="Maximum number of rounds.")
 @click.option(
-    "--minutes", type=click.FloatRange(0), default=0.0, metavar="N", help="How long to measure. Default: no limit."
+    "--minutes",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="N",
+    help="Maximum duration in minutes. Default: no limit.",
 )
-@click.option("--seed", type=int, default=0, metavar="N", help="Seed of the order in which the sides take turns.")
+@click.option("--seed", type=int, default=0, metavar="N", help="Random seed for the order of the sides.")
 @fail_on_option
 @job_name_option
 @click.option(
@@ -67,7 +71,7 @@ if TYPE_CHECKING:
     metavar="FORM[=FILE]",
     help="Write a report as knick check does: markdown=FILE, html=FILE, json=FILE, junit=FILE, sarif=FILE, annotations, summary.",
 )
-@click.option("--all", "everything", is_flag=True, help="List what is unchanged, too.")
+@click.option("--all", "everything", is_flag=True, help="Include unchanged benchmarks.")
 @instance_option
 @format_option
 @measuring_options
@@ -153,15 +157,15 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
     recipes = config.bisect if config else {}
     if not options.measure and Path(base).is_file() and Path(head).is_file():
         raise InputError(
-            f"{base} and {head} are files, and knick compare builds and measures commits",
-            remedy=f"Compare results that are there: knick check {head} --against {base}.",
+            f"{base} and {head} are files, but knick compare builds and measures commits",
+            remedy=f"To compare existing results: knick check {head} --against {base}.",
         )
     if not options.measure and not options.recipe and len(recipes) != 1:
         raise InputError(
             "there is no command to measure with",
             remedy="Give it after --, as in knick compare main HEAD --results out.json -- make bench"
             + (f", or a recipe: --recipe {' or '.join(sorted(recipes))}" if recipes else "")
-            + f". Results that were imported are compared by knick check --stored {head} --base {base}.",
+            + f". To compare imported results: knick check --stored {head} --base {base}.",
         )
     directory = options.repository.absolute()
     top = find_work_tree(directory) or directory
@@ -171,7 +175,7 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
         raise InputError(
             f"{base} and {head} are the same commit",
             where=hashes[0][:12],
-            remedy="Name two commits, the older state first.",
+            remedy="Name two commits, the older one first.",
         )
     request = ComparisonRequest(
         str(top),

@@ -13,16 +13,16 @@ from knickpoint.cli.terminal import note
 from knickpoint.model.errors import ServiceError
 
 _HINTS: Final = {
-    "bash": "A new shell has it where the package bash-completion is installed; else add to ~/.bashrc: source {file}",
+    "bash": "New shells load it if the package bash-completion is installed; otherwise add to ~/.bashrc: source {file}",
     "zsh": "Add to ~/.zshrc, before compinit: fpath=({directory} $fpath)",
-    "fish": "A new shell has it.",
+    "fish": "New shells load it.",
 }
 """Shell → what else its user does."""
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.option("--install", is_flag=True, help="Write the script where the shell looks for it.")
+@click.option("--install", is_flag=True, help="Install the script in the shell's completion directory.")
 def command(shell: str, *, install: bool) -> None:
     """Print the script that completes commands and options of knick in SHELL, and the names that an instance has.
 

@@ -85,7 +85,7 @@ def retry(ids: tuple[str, ...], *, everything: bool, instance: str | None) -> No
             keys = [each.id for each in notifications.newest(state=DeliveryState.FAILED, limit=1_000_000)]
         elif not keys:
             raise InputError(
-                "nothing to send again", where="knick deliveries retry", remedy="Name an ID, or give --all."
+                "no delivery to retry", where="knick deliveries retry", remedy="Name an ID, or give --all."
             )
         count = retry_deliveries(opened.store, keys, who=local_caller().name, now=datetime.now(UTC))
     _finish(count, "due again", expected=len(keys), states="failed")

@@ -83,7 +83,7 @@ def _bisection(directory: Path) -> str:
     "--rounds",
     type=click.IntRange(3, 100),
     default=None,
-    help="Processes a commit; more means less noise and more time.",
+    help="Processes per commit; more processes reduce noise but take longer.",
 )
 def command(directory: Path, serve: bool | None, port: int | None, rounds: int | None) -> None:  # noqa: FBT001
     """Show everything on real input, created anew in DIRECTORY.

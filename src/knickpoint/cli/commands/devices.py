@@ -58,7 +58,7 @@ def command(context: click.Context, *, instance: str | None, output: OutputForma
 def drain(name: str, instance: str | None) -> None:
     """Give a device no further probe; the one that it makes ends first."""
     _drain(name, instance, resume=False)
-    note(f"{name} takes no further probe until: knick devices resume {name}")
+    note(f"{name} is drained. To resume it: knick devices resume {name}")
 
 
 @command.command("resume")
@@ -67,7 +67,7 @@ def drain(name: str, instance: str | None) -> None:
 def resume(name: str, instance: str | None) -> None:
     """Give a drained device probes again."""
     _drain(name, instance, resume=True)
-    note(f"{name} takes probes again")
+    note(f"{name} accepts probes again")
 
 
 def _drain(name: str, instance: str | None, *, resume: bool) -> None:

@@ -52,9 +52,9 @@ def _data(instance: Instance) -> Iterator[Row]:
         )
         lines = [store.commits.line(repository, name).slots for name in store.commits.lines(repository)]
         if hidden := len(store.runs.slots(repository).difference(*lines)):
-            reason = "they came in by a merge, were rewritten, or their branch is gone"
+            reason = "they were merged in or rewritten, or their branch is gone"
             yield _row(
-                f"lines of {repository.name}", f"the points of {counted(hidden, 'commit')} show on no line: {reason}"
+                f"lines of {repository.name}", f"the points of {counted(hidden, 'commit')} appear on no line: {reason}"
             )
 
 
@@ -100,10 +100,10 @@ def _held_files(instance: Instance) -> Iterator[Row]:
         yield _row(
             "ingest",
             f"{counted(defects, 'file')} refused because of a defect of Knickpoint",
-            "Report what knick ingest quarantine says of it; after an update, knick ingest retry.",
+            "Report the output of knick ingest quarantine; after an update, run knick ingest retry.",
         )
     if not (status.waiting or status.refused):
-        yield _row("ingest", "nothing waits, nothing was refused")
+        yield _row("ingest", "no files waiting, none refused")
 
 
 def _events(instance: Instance) -> Iterator[Row]:
@@ -123,28 +123,28 @@ def _events(instance: Instance) -> Iterator[Row]:
         yield _row(
             "events",
             f"NATS has not accepted events since {oldest:%Y-%m-%d %H:%M} UTC",
-            "Keep knick worker running, and look at its messages about NATS.",
+            "Keep knick worker running, and check its messages about NATS.",
         )
     dead = outbox.dead()
     if dead:
         yield _row(
             "events",
             f"{len(dead):,} failed for good, the newest: {dead[-1].reason}",
-            "Correct the reason, then knick worker --retry-events.",
+            "Fix the cause, then knick worker --retry-events.",
         )
     if not waiting and not dead:
-        yield _row("events", "nothing waits, nothing failed")
+        yield _row("events", "no events waiting, none failed")
 
 
 def _workers(instance: Instance) -> Iterator[Row]:
     for worker in instance.store.workers.all():
         about = f"worker {worker.name}"
         if worker.failures:
-            remedy = "Correct the reason; the worker tries again by itself."
+            remedy = "Fix the cause; the worker retries by itself."
             yield _row(about, f"failed {worker.failures:,} times in a row: {worker.reason}", remedy)
         elif datetime.now(UTC) - worker.seen > _WORKER_LOST_AFTER:
             seen = f"{worker.seen:%Y-%m-%d %H:%M} UTC"
-            yield _row(about, f"has not been seen since {seen}", "Start it again, if it should be working.")
+            yield _row(about, f"has not been seen since {seen}", "Restart it if it should be running.")
         else:
             parts = f", as {joined_parts(worker.parts)}" if worker.parts else ""
             slowed = (
@@ -152,15 +152,15 @@ def _workers(instance: Instance) -> Iterator[Row]:
                 if worker.slowed
                 else ""
             )
-            yield _row(about, f"is at work since {worker.started:%Y-%m-%d %H:%M} UTC{parts}{slowed}")
+            yield _row(about, f"has been running since {worker.started:%Y-%m-%d %H:%M} UTC{parts}{slowed}")
 
 
 def _notices(instance: Instance) -> Iterator[Row]:
     from knickpoint.instance import NoticeKind, find_notices
 
     remedies = {
-        NoticeKind.CANARY: "Look at the machines, then triage the findings that are in doubt.",
-        NoticeKind.SILENCE: "Look at the job that measures it, or narrow the query of [missing].",
+        NoticeKind.CANARY: "Check the machines, then triage the findings in doubt.",
+        NoticeKind.SILENCE: "Check the job that measures it, or narrow the query of [missing].",
         NoticeKind.DIRECTION: "Accept it, which announces nothing; until then runs judge by the former direction.",
     }
     notices = find_notices(instance)
@@ -203,7 +203,7 @@ def _deliveries(instance: Instance) -> Iterator[Row]:
         yield _row(
             f"channel {name}",
             f"{counted(count, 'delivery', 'deliveries')} failed for good, the newest: {newest.answer}",
-            "Correct the reason, then knick deliveries retry --all; or knick deliveries drop.",
+            "Fix the cause, then knick deliveries retry --all; or knick deliveries drop.",
         )
     late = instance.store.notifications.next_due()
     if late is not None and datetime.now(UTC) - late > _DELIVERIES_LATE_AFTER and not instance.config.notify.paused:
@@ -234,7 +234,7 @@ def _alerts(instance: Instance) -> Iterator[Row]:
         for problem in health.problems:
             yield _row(about, problem, "See knick alerts list, and the guide on alerts.")
         if health.runs and not health.problems:
-            found = counted(health.findings, "finding") if health.findings else "nothing found so far"
+            found = counted(health.findings, "finding") if health.findings else "no findings yet"
             yield _row(about, f"watches {counted(health.traces, 'trace')}; {found}")
 
 
@@ -250,7 +250,7 @@ def _first_run(instance: Instance, alert: str) -> tuple[str, str]:
     known = (
         f"has judged new results, the last at {ran[0].started:%Y-%m-%d %H:%M} UTC, and not yet all its traces"
         if ran
-        else "no run of it has ended yet"
+        else "it has not completed a run yet"
     )
     if held := instance.store.outbox.held([EventKind.TRACES_CHANGED]):
         return f"{known}; a run is in progress over results that arrived at {held:%Y-%m-%d %H:%M} UTC", ""
@@ -258,8 +258,8 @@ def _first_run(instance: Instance, alert: str) -> tuple[str, str]:
     alive = [each for each in instance.store.workers.all() if ServicePart.WORKER in each.parts and each.seen >= since]
     if alive:
         started = min(each.started for each in alive)
-        return f"{known}; a worker is at work since {started:%Y-%m-%d %H:%M} UTC, and begins with all traces", ""
-    return f"{known}; no worker is at work", "Run it: knick run, or keep knick worker running."
+        return f"{known}; a worker has been running since {started:%Y-%m-%d %H:%M} UTC, and starts with all traces", ""
+    return f"{known}; no worker is running", "Run it: knick run, or keep knick worker running."
 
 
 def _alert_sources(instance: Instance) -> Iterator[Row]:
@@ -338,7 +338,7 @@ def _described(instance: Instance, damaged: DamagedRow) -> str:
             shown = " ".join(trace.key for trace in instance.store.traces.get(some))
             traces += f": {shown}{' …' if len(some) < last + 1 - first else ''}"
     commits = " to ".join(commit[:12] for commit in damaged.commits) or "commits unknown"
-    return f"{damaged.row} is not what was written; left out: {commits}, {traces}"
+    return f"{damaged.row} is damaged; left out: {commits}, {traces}"
 
 
 _CHECKS: Final[Mapping[str, Callable[[Instance], Iterator[Row]]]] = {

@@ -57,7 +57,7 @@ def _check_whole(store: Store, damage: Sequence[str]) -> None:
         raise StoreError(
             f"the export lacks what {counted(len(damage), 'damaged cell')} held: {'; '.join(damage[:_MOST_NAMED])}",
             where=store.location,
-            remedy="knick doctor --deep lists all that is damaged; restore the newest backup with knick restore.",
+            remedy="knick doctor --deep lists all damage; restore the newest backup with knick restore.",
         )
 
 

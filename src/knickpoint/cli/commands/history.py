@@ -40,7 +40,7 @@ def _branch_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--instance",
             default=lambda: os.environ.get("KNICKPOINT_INSTANCE", "") or _DIRECTORY,
             metavar="DIR",
-            help=f"Where the instance is made. Default: KNICKPOINT_INSTANCE, else {_DIRECTORY}.",
+            help=f"Directory of the new instance. Default: KNICKPOINT_INSTANCE, else {_DIRECTORY}.",
         ),
         click.option(
             "--remote",
@@ -101,9 +101,9 @@ def pull(instance: str, remote: str, branch: str) -> None:
     opened = _open_branch(remote, branch)
     tip = pull_instance(opened, directory, repositories=_repositories(directory))
     note(
-        f"Made the instance {instance} from {branch} ({tip[:12]})."
+        f"Created the instance {instance} from {branch} ({tip[:12]})."
         if tip
-        else f"There is no branch {branch} yet: made the new instance {instance}."
+        else f"There is no branch {branch} yet: created the new instance {instance}."
     )
 
 
@@ -112,7 +112,7 @@ def pull(instance: str, remote: str, branch: str) -> None:
 @click.option(
     "--as", "format_name", default="", metavar="FORMAT", help="The format. Default: recognised from the content."
 )
-@click.option("--repository", default="", metavar="NAME", help="The repository, if the results do not name it.")
+@click.option("--repository", default="", metavar="NAME", help="The repository, if not in the results.")
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
 )
@@ -145,9 +145,9 @@ def add(
     for line in (*added.imported.lines(), *(summary_lines(added.run) if added.run else ())):
         note(line)
     if not added.commit:
-        click.echo(f"knick: {branch} is as it was", err=True)
+        click.echo(f"knick: {branch} is unchanged", err=True)
         raise click.exceptions.Exit(FAILED)
-    after = f" at attempt {added.attempts}, after other jobs" if added.attempts > 1 else ""
+    after = f" on attempt {added.attempts}, after other jobs" if added.attempts > 1 else ""
     note(f"Pushed to {branch} ({added.commit[:12]}){after}.")
     failures = added.run.failures if added.run else {}
     for name, reason in failures.items():

@@ -84,7 +84,7 @@ _IGNORED = {
     default="",
     callback=refuse_empty,
     metavar="TIME",
-    help="When it was measured, if the results do not say: 2026-01-31T12:00:00Z.",
+    help="Time of the measurement, if not in the results: 2026-01-31T12:00:00Z.",
 )
 @click.option(
     "--order",
@@ -93,13 +93,13 @@ _IGNORED = {
     show_default=True,
     help="The order of new commits without a git repository: by time, or as given by PATHS and rows.",
 )
-@click.option("--branch", default="", callback=refuse_empty, help="The branch, if the results do not name it.")
+@click.option("--branch", default="", callback=refuse_empty, help="The branch, if not in the results.")
 @click.option(
     "--repository",
     default="",
     callback=refuse_empty,
     metavar="NAME",
-    help="The repository, if the results do not name it.",
+    help="The repository, if not in the results.",
 )
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
@@ -110,9 +110,11 @@ _IGNORED = {
     help="Findings in these results are to be triaged, and nothing in their repository is history.",
 )
 @click.option(
-    "--allow-empty", is_flag=True, help="Take files that hold no results; else a file that is named has some."
+    "--allow-empty",
+    is_flag=True,
+    help="Accept files without results; otherwise a named file without results is refused.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would happen, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen; change nothing.")
 @click.option("--list", "list_formats", is_flag=True, help="List the formats.")
 @instance_option
 @format_option
@@ -144,7 +146,7 @@ def command(
         return
     if not paths:
         raise InputError(
-            "no results are named", where="PATH", remedy="Name files or folders, or see knick import --list."
+            "no files are named", where="PATH", remedy="Name files or folders, or see knick import --list."
         )
     from knickpoint.ingest import CommitOrder, ImportState, import_files
 

@@ -83,7 +83,7 @@ def runs(*, repository: str, commit: str, source: str, last: int, instance: str 
         _COLUMNS,
         rows,
         output,
-        empty="There is no such run."
+        empty="No matching runs."
         if repository or commit or source
         else "Nothing has been imported yet: knick import PATH.",
     )
@@ -114,7 +114,7 @@ def remove(
     from knickpoint.ingest.removal import remove_runs
 
     if not (ids or commit or source):
-        raise InputError("nothing says which runs", remedy="Give their ids (knick ingest runs), --source or --commit.")
+        raise InputError("no runs are selected", remedy="Give their ids (knick ingest runs), --source or --commit.")
     with open_chosen_instance(instance) as opened:
         store = opened.store
         found = _found(store, _Selection(repository, commit, source, ids or None))

@@ -88,13 +88,13 @@ def _make_store(directory: str, *, stated: bool) -> None:
     where = str(Path(directory).expanduser().absolute())
     if stated:
         remedy = "Change it there, then run knick init without options; it makes the store that the file names."
-        raise ConfigError("there is a knickpoint.toml already, which states this", where=where, remedy=remedy)
+        raise ConfigError("there is a knickpoint.toml already, which sets this", where=where, remedy=remedy)
     if not make_configured_store(directory):
         remedy = "Use it, or choose another directory."
         raise ConfigError("there is an instance already", where=where, remedy=remedy)
     with open_instance(directory) as instance:
         note(
-            f"Made the store of the instance in {instance.directory}. Next: knick import PATH, knick run, knick serve."
+            f"Created the store of the instance in {instance.directory}. Next: knick import PATH, knick run, knick serve."
         )
 
 
@@ -140,7 +140,9 @@ def command(
     pairs = read_pairs(repositories, "--repository")
     if pairs and no_repository:
         raise InputError(
-            "a repository is named and left out", where="--no-repository", remedy="Give one of the two options."
+            "--repository and --no-repository exclude each other",
+            where="--no-repository",
+            remedy="Give one of the two options.",
         )
     for repository, location in pairs.items():
         _refuse_missing(directory, repository, location)
@@ -153,4 +155,4 @@ def command(
                 f"Commits come from the git repository {repository} ({location}), and results without a commit take"
                 " its HEAD; --no-repository leaves it out."
             )
-        note(f"Made an instance in {instance.directory}. Next: knick import PATH, knick run, knick serve.")
+        note(f"Created an instance in {instance.directory}. Next: knick import PATH, knick run, knick serve.")

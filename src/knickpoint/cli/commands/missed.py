@@ -50,7 +50,7 @@ def command() -> None:
     "--direction",
     type=click.Choice(_DIRECTIONS),
     default=None,
-    help="Where the values moved. Default: what their medians on both sides say.",
+    help="Direction of the change. Default: from the medians on both sides.",
 )
 @click.option("--note", default="", help="Why it is a change.")
 @instance_option

@@ -144,13 +144,13 @@ def renames(instance: str | None, output: OutputFormat) -> None:
                 rows.append(
                     {**row, "repository": repository.name, "old": old.key, "new": new.key, "accepted": accepted}
                 )
-    show(_RENAMES, rows, output, empty="No rename is likely, and none was accepted.")
+    show(_RENAMES, rows, output, empty="No likely or accepted renames.")
 
 
 @command.command("rename")
 @click.argument("old")
 @click.argument("new")
-@click.option("--undo", is_flag=True, help="Take an accepted rename back.")
+@click.option("--undo", is_flag=True, help="Withdraw an accepted rename.")
 @instance_option
 def rename(*, old: str, new: str, undo: bool, instance: str | None) -> None:
     """Let the series NEW continue OLD: for plots, detection and findings. No stored value changes.

@@ -33,7 +33,7 @@ _COLUMNS: Final = (
 
 
 @click.command("notify")
-@click.option("--dry-run", is_flag=True, help="Print what would go to whom, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the messages and their recipients; send nothing.")
 @click.option("--test", "channel", metavar="CHANNEL", help="Send a test message through CHANNEL.")
 @click.option("--to", default="", metavar="ADDRESS", help="With --test: the address to send to.")
 @instance_option

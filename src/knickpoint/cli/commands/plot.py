@@ -25,7 +25,7 @@ _ENDINGS: Final = (".svg", ".png")
 @click.option(
     "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write, .svg or .png."
 )
-@click.option("--at", default="", metavar="COMMIT", help="Show what is near the change next to this commit.")
+@click.option("--at", default="", metavar="COMMIT", help="Show the surroundings of the change nearest to this commit.")
 @click.option("--line", default="", help="Name of the line. Default: the default line.")
 @click.option("--width", type=click.IntRange(240, 1600), default=_WIDTH, show_default=True, help="Width in pixels.")
 @click.option("--height", type=click.IntRange(140, 1000), default=_HEIGHT, show_default=True, help="Height in pixels.")
@@ -45,7 +45,7 @@ def command(
     from knickpoint.watch.trend import NEAR, focus_at, read_trend
 
     if output.suffix.lower() not in _ENDINGS:
-        raise InputError("is neither SVG nor PNG", where=str(output), remedy="Let the name end in .svg or .png.")
+        raise InputError("is neither SVG nor PNG", where=str(output), remedy="Use a name that ends in .svg or .png.")
     with open_chosen_instance(instance) as opened:
         store = opened.store
         repository, found = owned_trace(store, trace)

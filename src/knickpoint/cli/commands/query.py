@@ -87,7 +87,7 @@ def command(
     text = " ".join(query)
     if bool(text) == bool(formula):
         raise InputError(
-            "a query or a formula is needed, not both" if text else "there is neither a query nor a formula",
+            "a query and a formula exclude each other" if text else "a query or a formula is required",
             where="QUERY",
             remedy="Write knick query benchmark=parse, or knick query --formula 'ave(filter(\"benchmark=parse\"))'.",
         )

@@ -57,7 +57,7 @@ def _result_lines(summary: RunSummary) -> list[str]:
         are = "is" if found == 1 else "are"
         lines.append(
             f"{counted(found, 'new change')} {are} history, found up to the first run:"
-            " `knick changes --history`, or `knick history take` to make work of it."
+            " `knick changes --history`, or `knick history take` to triage it."
         )
     return lines
 
@@ -83,8 +83,8 @@ def command(*, names: tuple[str, ...], afresh: bool, turn: bool, instance: str |
     from knickpoint.watch.alert_config.alert_health import missing_params
 
     if turn and names:
-        raise click.UsageError("--turn-findings is about all alerts; leave --alert out")
-    with open_chosen_instance(instance) as opened, Progress("Looking at traces") as progress:
+        raise click.UsageError("--turn-findings applies to all alerts; leave out --alert")
+    with open_chosen_instance(instance) as opened, Progress("Checking traces") as progress:
         require_results(opened)
         summary = run_alert_round(opened, names=names, afresh=afresh, turn=turn, progress=progress)
         ran = (

@@ -83,8 +83,10 @@ def status(*, instance: str | None, output: OutputFormat) -> None:
 
 
 @command.command("probes")
-@click.option("--schedule", "name", default="", metavar="NAME", help="Those of this schedule only.")
-@click.option("--last", default=_PROBES_SHOWN, show_default=True, metavar="N", help="How many, the newest first.")
+@click.option("--schedule", "name", default="", metavar="NAME", help="Only probes of this schedule.")
+@click.option(
+    "--last", default=_PROBES_SHOWN, show_default=True, metavar="N", help="Maximum number to list, the newest first."
+)
 @instance_option
 @format_option
 def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) -> None:
@@ -122,7 +124,7 @@ def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) 
 
 
 @command.command("run")
-@click.option("--once", is_flag=True, help="Measure what is due now and what narrows findings, and end.")
+@click.option("--once", is_flag=True, help="Measure what is due now and what narrows findings, then exit.")
 @click.option("--dry-run", is_flag=True, help="Only list the commits that would be measured now.")
 @instance_option
 def run(*, once: bool, dry_run: bool, instance: str | None) -> None:
@@ -217,7 +219,7 @@ def _show_due(instance: Instance) -> None:
                     "change": f"R{choice.change}" if choice.change else "",
                 }
             )
-    show(_DUE, rows, OutputFormat.TEXT, empty="Nothing is to be measured now.")
+    show(_DUE, rows, OutputFormat.TEXT, empty="Nothing is due now.")
 
 
 def _show_status(instance: str | None, output: OutputFormat) -> None:

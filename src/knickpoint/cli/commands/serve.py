@@ -176,9 +176,7 @@ def _serve(
     metavar="PARTS",
     help="The parts that this process runs: some of api, worker, ingest, separated by commas. Default: all.",
 )
-@click.option(
-    "--init", "make_store", is_flag=True, help="First make the store that knickpoint.toml names, if there is none."
-)
+@click.option("--init", "make_store", is_flag=True, help="First create the store of knickpoint.toml, if there is none.")
 @instance_option
 def command(*, host: str | None, port: int | None, only: str | None, make_store: bool, instance: str | None) -> None:
     """Run an instance: the API and the dashboard, by default for this machine only, a worker, and imports.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from knickpoint.store import Store
 
 _SHORT: Final = 10
-_NOT_RANKED: Final = "The suspects are not ranked yet: the next knick run or the worker does that."
+_NOT_RANKED: Final = "The suspects are not ranked yet; the next knick run or the worker ranks them."
 
 
 def _share(probability: float) -> str:
@@ -61,7 +61,7 @@ def command(change: str, *, limit: int | None, instance: str | None, output: Out
         rows = list(_rows(opened.store, repository, found)) if found else []
     show(_COLUMNS, rows[:limit], output, empty=found.note if found else _NOT_RANKED)
     if found:
-        click.echo(f"No commit of this list: {_share(found.none)}.")
+        click.echo(f"None of these commits: {_share(found.none)}.")
         if found.machine:
             click.echo(found.machine)
         if found.note and rows:

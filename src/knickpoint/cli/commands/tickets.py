@@ -75,7 +75,7 @@ def list_(instance: str | None, output: OutputFormat) -> None:
 
 @command.command("put")
 @click.argument("file")
-@click.option("--repository", default="", metavar="NAME", help="The repository of tickets that name none.")
+@click.option("--repository", default="", metavar="NAME", help="Repository of tickets that name none.")
 @click.option("--replace", is_flag=True, help="Remove all tickets that are not in FILE.")
 @instance_option
 def put(file: str, *, repository: str, replace: bool, instance: str | None) -> None:

@@ -53,13 +53,13 @@ def command() -> None:
     "repositories",
     multiple=True,
     metavar="NAME",
-    help="Limit the token to this repository. Can be given several times. Default: all repositories.",
+    help="Limit the token to this repository; repeatable. Default: all repositories.",
 )
 @click.option(
     "--expires",
     default="",
     metavar="DAYSd|DATE",
-    help="When it ends: a number of days as in 90d, or the last day (UTC). Default: it does not expire.",
+    help="Expiry: a number of days, as in 90d, or the last valid day (UTC). Default: never.",
 )
 @instance_option
 @format_option
@@ -93,7 +93,7 @@ def create(
         show_answer(NewTokenAnswer(token=token_answer(made.token), secret=made.secret), output)
     end = f"expires at {until.isoformat(timespec='seconds')}" if until else "does not expire"
     note(
-        f"Keep this secret now, it is not shown again. The token {name} {end}; knick tokens revoke {name} ends it.",
+        f"Copy this secret now; it is not shown again. The token {name} {end}; knick tokens revoke {name} ends it.",
         err=True,
     )
 

@@ -110,7 +110,9 @@ def _show(store: Store, output: OutputFormat, entries: Sequence[Decision], *, un
 )
 @click.option("--note", default=None, help="Why.")
 @click.option("--ticket", default=None, metavar="KEY", help="The ticket to link.")
-@click.option("--create", "tracker", default="", metavar="CHANNEL", help="Make a ticket in this tracker, and link it.")
+@click.option(
+    "--create", "tracker", default="", metavar="CHANNEL", help="Create a ticket in this tracker, and link it."
+)
 @click.option("--assign", "assignee", default=None, metavar="WHO", help="The person to assign.")
 @click.option("--all", "all_members", is_flag=True, help="Include change points with an earlier decision.")
 @click.option("--split", is_flag=True, help="Split these change points off into a new change.")

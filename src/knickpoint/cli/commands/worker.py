@@ -26,8 +26,8 @@ def until_signal() -> Iterator[threading.Event]:
 
 
 @click.command("worker")
-@click.option("--once", is_flag=True, help="Run one round and end.")
-@click.option("--retry-events", is_flag=True, help="First make the events available again that failed for good.")
+@click.option("--once", is_flag=True, help="Run one round, then exit.")
+@click.option("--retry-events", is_flag=True, help="First requeue the events that failed for good.")
 @instance_option
 def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
     """Run a worker: import what arrives, run the alerts over what changed and by schedule, seal full tiles.

@@ -114,9 +114,7 @@ async def post_comparison(
     line: LineName = "",
     query: Selected = "",
     summary: Compared = "median",
-    partial: Annotated[
-        bool, Query(description="The results are only a part: do not report benchmarks that they lack.")
-    ] = False,
+    partial: Annotated[bool, Query(description="The results are partial: do not report missing benchmarks.")] = False,
     changed: Changed = False,
     by_suite: BySuite = False,
     first: First = 0,

@@ -102,15 +102,15 @@ def render_answer(
         return plain_json(json.dumps(_document(answer, commits, rows), indent=2, ensure_ascii=False)) + "\n"
     lines = [*_headline(answer, commits), ""]
     columns = _PROBES if len({row["pins"] for row in rows}) < 2 else (_PROBES[0], _PINS, *_PROBES[1:])
-    lines += [render(columns, rows, OutputFormat.TEXT, empty="No probe was made.").rstrip("\n")]
+    lines += [render(columns, rows, OutputFormat.TEXT, empty="No probes were run.").rstrip("\n")]
     if answer.state is BisectionState.GAVE_UP and not answer.places:
         lines += _last_output(answer)
     if note:
         lines += ["", f"Note: {note}."]
     if reproduce and answer.state is BisectionState.CULPRIT:
-        lines += ["", "To see the difference again:", f"  {reproduce}"]
+        lines += ["", "To reproduce the difference:", f"  {reproduce}"]
     if inside:
-        lines += ["", "It is a merge. To search the commits that it brings in:", f"  {inside}"]
+        lines += ["", "It is a merge. To search the merged commits:", f"  {inside}"]
     return "\n".join(without_control(line, keep="\n") for line in lines) + "\n"
 
 
@@ -208,7 +208,7 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
     untried = _untried(answer, commits)
     if found and untried and not answer.trace:
         between = f"{untried} of the {counted(len(commits) - 2, 'commit')} between the ends"
-        yield f"  Not tried: {between}. What broke and was repaired among them is not seen."
+        yield f"  Not tried: {between}. A change that was undone among them goes unnoticed."
 
 
 def _untried(answer: BisectionAnswer, commits: Sequence[Commit]) -> int:
@@ -221,7 +221,7 @@ def _last_output(answer: BisectionAnswer) -> list[str]:
     """Return what the command of the last probe printed at its end."""
     printed = next((entry.result.output for entry in reversed(answer.entries) if entry.result), "")
     lines = [line for line in printed.splitlines() if line.strip()][-_OUTPUT:]
-    return ["", "The command printed at its end:", *(f"  {line}" for line in lines)] if lines else []
+    return ["", "Last output of the command:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def _listed(found: Sequence[Commit]) -> Iterator[str]:

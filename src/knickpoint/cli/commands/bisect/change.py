@@ -13,7 +13,8 @@ import click
 
 from knickpoint.cli.arguments import read_change
 from knickpoint.cli.commands.bisect.answer import render_answer
-from knickpoint.cli.commands.bisect.live import LiveView, interrupted_by_end
+from knickpoint.cli.commands.bisect.live import LiveView
+from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.options import SearchOptions
 from knickpoint.cli.commands.bisect.stored_search import commits_of, posterior_of, reproduce_line, stored_answer
 from knickpoint.cli.exit_codes import INTERRUPTED
@@ -75,7 +76,7 @@ def bisect_change(
     with open_chosen_instance(instance) as opened:
         asked = request_bisection(opened, read_change(text), options.recipe, who=local_caller().name)
         if resume and not opened.store.bisections.journal(asked.id).probes():
-            note("There is nothing to resume: the search begins.", err=True)
+            note("Nothing to resume: starting a new search.", err=True)
         commits = commits_of(opened, asked.request)
         view = LiveView(commits)
         try:
@@ -148,7 +149,7 @@ def _run(instance: Instance, asked: StoredBisection, view: LiveView) -> StoredBi
                 return stored
             if stored.holder not in {"", shown}:
                 shown = stored.holder
-                note(f"{stored.name} is run by {shown}; it goes on here if that falls silent.", err=True)
+                note(f"{stored.name} is run by {shown}; it continues here if that process stops responding.", err=True)
                 _show(instance, stored, view)
             time.sleep(_WAIT_SECONDS)
     finally:
@@ -178,7 +179,9 @@ def _interrupted(stored: StoredBisection, text: str) -> str:
     if stored.state.ended:
         return f"Interrupted; {stored.name} has ended: {stored.state.value}."
     goes_on = (
-        f"{stored.holder} goes on with it" if stored.holder else "a worker of the instance goes on with it, if one runs"
+        f"{stored.holder} goes on with it"
+        if stored.holder
+        else "a worker of the instance continues it, if one is running"
     )
     return (
         f"Interrupted; {stored.name} is kept, and {goes_on}.\n"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.bisect.runner.probe import CANNOT_START
-from knickpoint.cli.commands.bisect.live import interrupted_by_end
 from knickpoint.cli.commands.bisect.options import SearchOptions, search_options
+from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.simulate import WithSimulation
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
@@ -32,8 +32,8 @@ _CHANGE: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
 @click.command("bisect", cls=WithSimulation)
 @click.argument("search", metavar="GOOD..BAD|R12")
 @click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
-@click.option("--resume", is_flag=True, help="Go on with the same search after it was interrupted or killed.")
-@click.option("--dry-run", is_flag=True, help="Say what it would cost, and run nothing.")
+@click.option("--resume", is_flag=True, help="Continue the same search after it was interrupted or killed.")
+@click.option("--dry-run", is_flag=True, help="Estimate the cost; run nothing.")
 @instance_option
 @format_option
 @search_options
@@ -116,7 +116,7 @@ def _run(search: Search, *, resume: bool) -> BisectionAnswer:
 
     view = LiveView((search.range.good, *search.range.commits))
     if resume and not search.journal.exists():
-        print_note("There is nothing to resume: the search begins.", err=True)
+        print_note("Nothing to resume: starting a new search.", err=True)
     with _closing_view(view), FileJournal(search.journal, search.about, resume=resume) as journal:
         try:
             with (

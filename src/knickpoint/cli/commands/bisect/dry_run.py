@@ -145,10 +145,10 @@ def _lines(planned: PlannedSearch, cost: _Cost) -> Iterator[str]:
             yield f"{name:8} {' '.join(command)}"
     yield f"results  {' '.join(recipe.results) or 'none: the exit code is the answer'}"
     shape = f"for a change of {_SIGMAS:g} standard deviations of a probe" if recipe.results else "for a test"
-    yield f"About {counted(cost.usual, 'probe')} {shape}, at most {cost.most} in the searches that were played."
+    yield f"About {counted(cost.usual, 'probe')} {shape}, at most {cost.most} in simulated searches."
     if planned.probe_seconds is not None:
         seconds = planned.probe_seconds
-        yield f"A probe took {seconds:.1f} s in the earlier run of this search: about {_hours(cost.usual * seconds)} in all."
+        yield f"A probe took {seconds:.1f} s in an earlier run of this search: about {_hours(cost.usual * seconds)} in all."
     else:
         longest = _seconds(planned.bisection)
         yield f"The time limits end a probe after {longest:,.0f} s, so that this takes {_hours(cost.usual * longest)} at most."

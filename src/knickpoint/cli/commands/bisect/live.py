@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
@@ -112,23 +110,3 @@ def _duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-# Let a request to end interrupt a search as Ctrl-C does.
-
-
-@contextmanager
-def interrupted_by_end() -> Iterator[None]:
-    """Let SIGTERM interrupt like Ctrl-C: the commands end, the journal stays whole."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

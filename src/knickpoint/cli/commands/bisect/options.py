@@ -194,13 +194,13 @@ _OPTIONS: Final = (
         default=".",
         type=click.Path(exists=True, file_okay=False),
         metavar="DIR",
-        help="The git repository. Default: the one of the working directory.",
+        help="The git repository. Default: that of the working directory.",
     ),
     click.option(
         "--trace",
         default="",
         metavar="KEY",
-        help="The trace that moved, as in benchmark=parse,arch=x86. Default: the first of the first results.",
+        help="The trace that moved, as in benchmark=parse,arch=x86. Default: the first trace of the first results.",
     ),
     click.option(
         "--results",
@@ -230,14 +230,14 @@ _OPTIONS: Final = (
         "--artefact",
         multiple=True,
         metavar="FILE",
-        help="What the build makes; it is kept by commit. Repeatable, in place of those of the recipe.",
+        help="A build artefact, cached by commit; repeatable; replaces those of the recipe.",
     ),
     click.option(
         "--env",
         "environment",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A variable of the commands, beside those of the recipe; repeatable.",
+        help="An environment variable for the commands, in addition to those of the recipe; repeatable.",
     ),
     click.option(
         "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
@@ -256,7 +256,7 @@ _OPTIONS: Final = (
         "--time-limit", type=float, default=None, metavar="SECONDS", help="Time limit of the command. Default: 3600."
     ),
     click.option(
-        "--probability", type=float, default=None, metavar="P", help="How sure a culprit has to be. Default: 0.95."
+        "--probability", type=float, default=None, metavar="P", help="Required probability of a culprit. Default: 0.95."
     ),
     click.option(
         "--find",
@@ -265,14 +265,16 @@ _OPTIONS: Final = (
         metavar="SHARE",
         help="The size of the change to look for: 0.05 is 5 %. Without a culprit, the search ends once a change of this size is excluded. Default: the noise of a probe.",
     ),
-    click.option("--most-probes", type=int, default=None, metavar="N", help="How many probes to make at most."),
-    click.option("--most-minutes", type=float, default=None, metavar="N", help="How long to search at most."),
+    click.option("--most-probes", type=int, default=None, metavar="N", help="Maximum number of probes."),
+    click.option(
+        "--most-minutes", type=float, default=None, metavar="N", help="Maximum duration of the search in minutes."
+    ),
     click.option(
         "--flaky",
         type=click.FloatRange(0, 0.49),
         default=0.0,
         metavar="P",
-        help="Without results: how often the command gives a wrong answer, about.",
+        help="Without results: approximate share of wrong answers of the command.",
     ),
     click.option(
         "--also",
@@ -286,7 +288,7 @@ _OPTIONS: Final = (
         type=click.Path(file_okay=False, path_type=Path),
         default=None,
         metavar="DIR",
-        help="Where commits are checked out and built. Default: knickpoint/bisect in the user's cache directory.",
+        help="Directory where commits are checked out and built. Default: knickpoint/bisect in the user's cache directory.",
     ),
 )
 

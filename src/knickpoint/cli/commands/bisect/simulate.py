@@ -66,13 +66,13 @@ _COLUMNS: Final = (
 
 @click.command("bisect --simulate")
 @click.option("--devices", type=int, default=3, show_default=True, help="Devices of the pool.")
-@click.option("--reserved", type=int, default=0, show_default=True, help="Devices of them that only bisect.")
+@click.option("--reserved", type=int, default=0, show_default=True, help="Devices reserved for bisections.")
 @click.option("--probe-minutes", type=float, default=10.0, show_default=True, help="Time to measure a commit.")
 @click.option("--build-minutes", type=float, default=0.0, help="Time to build one, for its first probe.")
 @click.option("--failure-rate", type=float, default=0.0, help="Share of probes that are lost, and made again.")
 @click.option("--unbuildable", type=float, default=0.0, help="Share of commits that cannot be measured.")
 @click.option("--delta", type=float, help="Size of a change in standard deviations of single values. Default: 3.")
-@click.option("--bursts", type=float, default=0.0, help="Share of probes that other work makes 1.3 to 2 times slower.")
+@click.option("--bursts", type=float, default=0.0, help="Share of probes slowed down 1.3 to 2 times by other work.")
 @click.option("--second-mode", type=float, default=0.0, help="Share of probes in a second mode, 8 deviations higher.")
 @click.option("--sticky", type=float, default=0.0, help="Share of probes that stay in the mode of the one before.")
 @click.option("--error", type=float, help="Pass or fail instead of values: share of wrong answers; 0 is exact.")
@@ -80,7 +80,7 @@ _COLUMNS: Final = (
     "--trace", default="", metavar="TRACE", help="Take size and history from the newest change of this trace."
 )
 @click.option("--history", type=int, help="Values that the history has at each level. Default: 20.")
-@click.option("--commits-per-hour", type=float, default=0.0, help="Without it, bisections are played one by one.")
+@click.option("--commits-per-hour", type=float, default=0.0, help="Without it, bisections are simulated one by one.")
 @click.option(
     "--regressions-per-commit",
     type=float,
@@ -109,15 +109,15 @@ _COLUMNS: Final = (
 @click.option(
     "--candidates", type=int, default=16, show_default=True, help="Commits of a range, where no commits arrive."
 )
-@click.option("--probability", type=float, default=0.95, show_default=True, help="How sure a culprit has to be.")
+@click.option("--probability", type=float, default=0.95, show_default=True, help="Required probability of a culprit.")
 @click.option(
     "--most-probes", type=int, default=1_000, show_default=True, help="Probes after which a bisection gives up."
 )
-@click.option("--bisections", type=int, default=100, show_default=True, help="How many findings are played.")
+@click.option("--bisections", type=int, default=100, show_default=True, help="Number of findings to simulate.")
 @click.option(
     "--target-hours", type=float, help="Find the smallest pool that names 90 % of the culprits within this time."
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Equal seeds give equal figures.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed; equal seeds give equal figures.")
 @instance_option
 @format_option
 def command(

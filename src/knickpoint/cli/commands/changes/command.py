@@ -119,7 +119,7 @@ def empty_message(opened: Instance, listing: Listing) -> str:
     if not left_out:
         return "Nothing to triage. New results are judged by `knick run`."
     are = "1 change point is" if left_out == 1 else f"{left_out:,} change points are"
-    return f"Nothing to triage. {are} history: `knick changes --history`; `knick history take` makes work of it."
+    return f"Nothing to triage. {are} history: `knick changes --history`; `knick history take` moves it to triage."
 
 
 def _are(count: int) -> str:

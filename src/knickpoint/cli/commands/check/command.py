@@ -46,20 +46,20 @@ if TYPE_CHECKING:
     default="",
     callback=refuse_empty,
     metavar="COMMIT",
-    help="Judge the results of this commit that are in the store, and no files: a hash, a number, a day, a branch, newest.",
+    help="Judge the stored results of this commit instead of files: a hash, a number, a day, a branch or newest.",
 )
 @click.option(
     "--values",
     type=click.IntRange(1, 5),
     default=None,
     metavar="N",
-    help="With --stored: how many of its newest values up to COMMIT stand for a benchmark. Default: 3.",
+    help="With --stored: the number of newest values up to COMMIT that represent a benchmark. Default: 3.",
 )
 @click.option("--query", default="", help="Which traces are judged, as in knick query. Default: all of the results.")
 @click.option(
     "--as", "format_name", default="", metavar="FORMAT", help="The format. Default: recognised from the content."
 )
-@click.option("--repository", default="", metavar="NAME", help="The repository, if the results do not name it.")
+@click.option("--repository", default="", metavar="NAME", help="The repository, if not in the results.")
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE", help="A param to add to every result; repeatable."
 )
@@ -86,8 +86,8 @@ if TYPE_CHECKING:
 )
 @fail_on_option
 @job_name_option
-@click.option("--partial", is_flag=True, help="The results are only a part: do not report benchmarks that they lack.")
-@click.option("--all", "everything", is_flag=True, help="List what is unchanged, too.")
+@click.option("--partial", is_flag=True, help="The results are partial: do not report missing benchmarks.")
+@click.option("--all", "everything", is_flag=True, help="Include unchanged benchmarks.")
 @click.option(
     "--report",
     "reports",

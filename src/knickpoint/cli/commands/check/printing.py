@@ -182,7 +182,9 @@ def _text(report: GateReport, *, everything: bool) -> str:
     parts = ["\n".join(without_control(line) for line in answer(report)) + "\n"]
     canaries = [row for row in report.worst_first if row.canary]
     parts += _table("", report.deciding if everything else report.listed)
-    parts += _table("Other statistics, which decide nothing:", report.beside if everything else _changed(report.beside))
+    parts += _table(
+        "Other statistics, without effect on the verdict:", report.beside if everything else _changed(report.beside)
+    )
     parts += _table("Canaries:", canaries if everything else _changed(canaries))
     return "\n".join(parts)
 

@@ -59,7 +59,7 @@ def _check_kind(content: bytes, name: str) -> None:
     kind = next((kind for magic, kind in _KINDS if start.startswith(magic)), "")
     if kind:
         raise InputError(
-            f"this is {kind}, and not CSV",
+            f"this is {kind}, not CSV",
             where=name,
             remedy="Write CSV, such as id,pos,value; results files of tools are for knick import and knick check.",
         )
@@ -69,7 +69,7 @@ def _read_content(file: str) -> FileContent:
     """Return the content of FILE, with its name for messages."""
     name = "standard input" if file == "-" else file
     if file == "-" and sys.stdin.isatty():
-        click.echo("knick: reading values from the terminal, one a line; end with Ctrl-D", err=True)
+        click.echo("knick: reading values from the terminal, one per line; end with Ctrl-D", err=True)
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
@@ -112,12 +112,12 @@ class _Once:
     "--newest",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Judge the last N rows by those before; --set then sets parameters of judge: better, alpha, minimum_effect…",
+    help="Judge the last N rows against the earlier ones; --set then sets parameters of judge: better, alpha, minimum_effect…",
 )
 @click.option(
     "--summary",
     metavar="NAME",
-    help="Judge this of the samples of each `pos` instead of their level: min, median, max, or a percentile such as p99.",
+    help="Judge this statistic of the samples of each `pos` instead of their level: min, median, max, or a percentile such as p99.",
 )
 @format_option
 def command(
@@ -153,12 +153,10 @@ def command(
     kind = load_method(method).kind
     if explained and newest:
         raise InputError(
-            "a verdict on the newest rows comes with its reason", where="--explain", remedy="Leave out --explain."
+            "a verdict on the newest rows always includes its reason", where="--explain", remedy="Leave out --explain."
         )
     if explained and kind is MethodKind.GROUP:
-        raise InputError(
-            "clusters come with their evidence in JSON", where="--explain", remedy="Give --format json instead."
-        )
+        raise InputError("clusters are explained in JSON only", where="--explain", remedy="Give --format json instead.")
     if newest and method != "default":
         raise InputError(
             "the newest rows are judged by the default method", where="--newest", remedy="Leave out --method."

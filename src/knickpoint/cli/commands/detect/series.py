@@ -36,7 +36,7 @@ def aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple[
         keys = position_keys(texts)
     except ValueError:
         raise InputError(
-            "some series have numbers for positions and others dates",
+            "some series have numeric positions and others dates",
             remedy="Number the commits in pos, the same numbers for all series.",
         ) from None
     shown = dict(zip(reversed(keys), reversed(texts), strict=True))
@@ -50,7 +50,7 @@ def aligned(series: Sequence[NamedSeries]) -> tuple[list[str], np.ndarray[tuple[
             raise InputError(
                 "two rows have the same position",
                 where=f"series {each.id!r}",
-                remedy="Give one value a commit, because these series are judged together.",
+                remedy="Give one value per commit, because these series are judged together.",
             )
         frame[row, [columns[key] for key in row_keys]] = each.values
     return [shown[key] for key in sorted(shown)], frame

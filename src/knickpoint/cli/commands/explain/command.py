@@ -64,4 +64,4 @@ def command(what: str, at: str | None, output: str, instance: str | None) -> Non
         more = ", …" if len(points) > _MOST_NAMED else ""
         note(f"{what} has {len(points)} traces; this is P{points[0].id}. The others: {others}{more}.", err=True)
     if not every:
-        note("Every number: the same command with --verbose.", err=True)
+        note("For every number, add --verbose.", err=True)

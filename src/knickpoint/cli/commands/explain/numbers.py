@@ -26,9 +26,9 @@ def _step(step: ExplainedStep) -> str:
     known = (
         f"change point P{step.point.id}, {step.point.effective_status.value}, {certainty}"
         if step.point
-        else "not known yet: knick run"
+        else "not recorded yet: knick run"
     )
-    status = f"refused by the alert: {step.reason}" if step.reason else known
+    status = f"rejected by the alert: {step.reason}" if step.reason else known
     return f"    step at {_commit(step.commit)}: {percent(step.sighting.numbers.relative_size)} ({status})"
 
 
@@ -76,7 +76,7 @@ def number_lines(explanation: Explanation) -> Iterator[str]:
         yield f"at {_commit(explanation.at)}"
     for each in explanation.quarantines:
         quarantine = each.quarantine
-        yield f"takes no part in levels: the result at {_commit(each.commit)} is {quarantine.state.value} (Q{quarantine.id})"
+        yield f"is excluded from levels: the result at {_commit(each.commit)} is {quarantine.state.value} (Q{quarantine.id})"
         yield f"  {quarantine.reason}"
     for change in explanation.changes:
         yield f"R{change.change_id}: {change.headline}; {change.details}"

@@ -59,7 +59,9 @@ def noise_sentences(name: str, commit: str, step: ExplainedStep, checks: Sequenc
     yield f"The distribution of {name} changed at {commit}: {_levels_text(known, unit)}."
     yield from _of_values(step)
     spreads = (value_text(known[f"noise {when} (standard deviation)"], unit) for when in ("before", "after"))
-    yield "The values stray by {} around their level before, and by {} since (one standard deviation).".format(*spreads)
+    yield "The values scatter by {} around their level before, and by {} since (one standard deviation).".format(
+        *spreads
+    )
     yield (
         f"Up to {known[_DIFFERENCE] * 100:.0f} % of the values lie elsewhere, relative to the median; values of equal rank lie"
         f" {value_text(abs(numbers.size), unit)} apart on average, as a standard deviation."
@@ -103,7 +105,7 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
     for each in explanation.quarantines:
         quarantine = each.quarantine
         yield (
-            f"The result at {_commit(each.commit)} takes no part in levels (Q{quarantine.id}, {quarantine.state.value}):"
+            f"The result at {_commit(each.commit)} is excluded from levels (Q{quarantine.id}, {quarantine.state.value}):"
             f" {quarantine.reason}."
         )
     yield from _changes(explanation)
@@ -216,7 +218,7 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         chance = chance_text(numbers.sign)
         known = f"; with 95 % it is {between}, and its sign is right with {chance}" if between else ""
         yield (
-            f"Single values stray by {value_text(numbers.deviation, unit)} around these levels (one standard deviation), so"
+            f"Single values scatter by {value_text(numbers.deviation, unit)} around these levels (one standard deviation), so"
             f" the change is {ratio} times the noise{known}."
         )
     else:
@@ -267,7 +269,7 @@ def _of_slope(explained: AlertExplanation, numbers: StepNumbers, unit: str) -> s
 def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
     """Return why the step is a change point, or none."""
     if step.point is None and step.reason:
-        return f"It is no change point, because the alert refused it: {step.reason}."
+        return f"It is no change point, because the alert rejected it: {step.reason}."
     decisive = next((check for check in _checks_at(explained, step) if check.bound is not None and check.passed), None)
     because = f", because {_check(decisive)}" if decisive else ""
     if step.point is None:
@@ -293,11 +295,11 @@ def _what_if(explained: AlertExplanation, step: ExplainedStep, before: str) -> s
     if not settlement.settled:
         return (
             f"It is provisional, found with {settlement.found_with} of the {settlement.needed} newest values that settle it:"
-            f" values near {before} would take it back."
+            f" values near {before} would withdraw it."
         )
     if step.point is not None and step.point.condition is Condition.RECOVERED:
-        return f"It has recovered: values are near {before} again; only other results before or at the change take it back."
-    return f"Values near {before} again would mark it as recovered; only other results before or at the change take it back."
+        return f"It has recovered: values are near {before} again; only different results at or before the change would withdraw it."
+    return f"Values near {before} again would mark it as recovered; only different results at or before the change would withdraw it."
 
 
 def _of_elsewhere(at: SlottedCommit, rejected: Sequence[ExplainedCandidate], step: ExplainedStep) -> Iterator[str]:
@@ -336,7 +338,7 @@ def _of_candidate(explanation: Explanation, explained: AlertExplanation, best: E
     yield f"No change was found in {_name(explanation)}; the most likely place is {_commit(best.commit)}."
     noise = explained.detection.facts.get(_NOISE)
     if noise is not None:
-        yield f"Single values stray by {value_text(noise, explanation.trace.unit)} (one standard deviation)."
+        yield f"Single values scatter by {value_text(noise, explanation.trace.unit)} (one standard deviation)."
     considered = len(explained.detection.candidates)
     yield (
         f"The method {explained.alert.method} considered {counted(considered, 'place')} among"
@@ -346,7 +348,7 @@ def _of_candidate(explanation: Explanation, explained: AlertExplanation, best: E
     yield f"It rejected this one: {best.candidate.reason}."
     failed = next((check for check in best.candidate.checks if not check.passed), None)
     if failed is not None:
-        yield f"It would count if this held: {_wanted(failed)}; more values at the new level make it clearer."
+        yield f"It would be accepted if: {_wanted(failed)}; more values at the new level make it clearer."
 
 
 def _of_nothing(explanation: Explanation, explained: AlertExplanation) -> Iterator[str]:
@@ -363,13 +365,13 @@ def _of_nothing(explanation: Explanation, explained: AlertExplanation) -> Iterat
     yield (
         f"The method {explained.alert.method} considered no place{near} among"
         f" {counted(explanation.measured, 'value')} on the line"
-        f" {explained.line}: nowhere do the values before and after differ enough to be looked at."
+        f" {explained.line}: nowhere do the values before and after differ enough to be considered."
     )
 
 
 def _check(check: Check) -> str:
     assert check.bound is not None
-    return f"{check.name} is {figure_text(check.value, '.4g')}, and {_bound(check)} is asked for"
+    return f"{check.name} is {figure_text(check.value, '.4g')}, and {_bound(check)} is required"
 
 
 def _wanted(check: Check) -> str:

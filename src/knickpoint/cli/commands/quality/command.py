@@ -228,7 +228,9 @@ _NOISY: Final = (
 
 
 @command.command("traces")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="The most traces to list.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number of traces to list."
+)
 @period_options
 @instance_option
 @format_option

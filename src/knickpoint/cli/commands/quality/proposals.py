@@ -70,7 +70,7 @@ def proposals(*, replayed: bool, since: str, until: str, instance: str | None, o
         for each, counts in found
     ]
     columns = (*_COLUMNS[:-1], *(_REPLAYED if replayed else ()), _COLUMNS[-1])
-    show(columns, rows, output, empty="The decisions so far propose no change of an alert.")
+    show(columns, rows, output, empty="The decisions so far suggest no changes to alerts.")
 
 
 def _row(proposal: Proposal) -> dict[str, Cell]:
@@ -206,7 +206,7 @@ def corpus(*, values: bool, output: str, instance: str | None) -> None:
     from knickpoint.watch.quality.corpus import COLUMNS, corpus_rows
 
     if values and output == "csv":
-        raise InputError("CSV has no place for series", where="--values", remedy="Write JSON Lines: --format jsonl.")
+        raise InputError("CSV cannot hold series", where="--values", remedy="Write JSON Lines: --format jsonl.")
     stream = sys.stdout
     with open_chosen_instance(instance) as opened:
         store = opened.store
