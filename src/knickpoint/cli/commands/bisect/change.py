@@ -14,8 +14,8 @@ import click
 from knickpoint.cli.arguments import read_change
 from knickpoint.cli.commands.bisect.answer import render_answer
 from knickpoint.cli.commands.bisect.live import LiveView
-from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.options import SearchOptions
+from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.stored_search import commits_of, posterior_of, reproduce_line, stored_answer
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import open_chosen_instance
