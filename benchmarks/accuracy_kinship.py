@@ -103,7 +103,10 @@ _NOISE: Final[dict[str, Callable[[np.random.Generator], Floats]]] = {
 
 @dataclass(slots=True)
 class _Counts:
-    """Traces that moved, those of them with a step there; the same for those that stayed; steps after the past, and seconds."""
+    """Traces that moved, those of them with a step there; the same for those that stayed.
+
+    Steps after the past, and seconds.
+    """
 
     moved: int = 0
     found: int = 0
@@ -145,7 +148,10 @@ def _measure(noise: Callable[[np.random.Generator], Floats], choice: Choice) -> 
 
 
 def kinship_rows() -> list[Row]:
-    """Return the rows of traces whose machines moved together in the past; the peer are the same siblings without keys."""
+    """Return the rows of traces whose machines moved together in the past.
+
+    The peer are the same siblings without keys.
+    """
     rows = []
     seconds = given_seconds = 0.0
     peer = "without learning"

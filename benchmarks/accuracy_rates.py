@@ -1,7 +1,7 @@
 """Measure whether the rate of false alarms holds: at each length on generated noise, and in each repository on real series.
 
-The real series are quiet stretches, found by :func:`train_series.quiet_stretches`. Those of ``data/histories`` are of repositories
-that took no part in learning. Stretches of one series may overlap.
+The real series are quiet stretches, found by :func:`train_series.quiet_stretches`. Those of ``data/histories`` are of
+repositories that took no part in learning. Stretches of one series may overlap.
 """
 
 from __future__ import annotations

@@ -164,7 +164,10 @@ def _distinct(runs: Sequence[Sequence[int]], repeats: int) -> int:
 
 
 def online(series: Sequence[Labelled], detect: Detector) -> dict[int, Online]:
-    """Run a detector again at every commit, after each clear change and along series without a change; by runs in a row."""
+    """Run a detector again at every commit, after each clear change and along series without a change.
+
+    By runs in a row.
+    """
     changed, quiet = _watched(series)
     after = []
     for item in changed:

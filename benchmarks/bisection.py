@@ -5,19 +5,21 @@ Every search sees the same answers as its reference. The parts are
 - ``noiseless``: rounds with exact answers, beside the optimum, for every cell of the table;
 - ``pass_fail``: tests with answers that are wrong at times, beside a posterior that knows how often;
 - ``measured``: tests with measured values, beside a likelihood that knows both levels and the deviation;
-- ``pinpoint``: tests and wrong culprits beside the rules of Pinpoint; it needs ``KNICKPOINT_REFERENCE`` for their thresholds;
+- ``pinpoint``: tests and wrong culprits beside the rules of Pinpoint; it needs ``KNICKPOINT_REFERENCE`` for their
+  thresholds;
 - ``calibration``: wrong culprits among those stated with 0.95, for seven kinds of noise;
 - ``without_change``: culprits named, and tests taken, in ranges where no commit made a change;
 - ``contention``: wrong culprits, culprits stated and median tests on machines that do other work, without a history;
 - ``planning``: the time to plan one batch.
 
-In ``pass_fail`` and ``measured`` both sides take one culprit and the ends for certain, and are counted until a candidate has
-0.95; the rows "from the ends to the verification" count all that a search takes by default, without a bound. Values are measured
-on the machine of the history, as the references take it. The second reference of a measured row knows no levels, only
-what the same history says of them: it shows how much of the first ratio a search can save. Rows for another machine, and a longer history, have no bound either.
-Each row is printed as it comes, and all of them as a table at the end. ``python benchmarks/bisection.py PART…`` (or
-``make bench-bisect BISECT_ARGS="PART…"``) runs some parts only; ``--quick`` runs fewer cells with fewer searches, about five minutes
-in all on one core. Both leave the file alone.
+In ``pass_fail`` and ``measured`` both sides take one culprit and the ends for certain, and are counted until a
+candidate has 0.95; the rows "from the ends to the verification" count all that a search takes by default, without a
+bound. Values are measured on the machine of the history, as the references take it. The second reference of a measured
+row knows no levels, only what the same history says of them: it shows how much of the first ratio a search can save.
+Rows for another machine, and a longer history, have no bound either. Each row is printed as it comes, and all of them
+as a table at the end. ``python benchmarks/bisection.py PART…`` (or ``make bench-bisect BISECT_ARGS="PART…"``) runs some
+parts only; ``--quick`` runs fewer cells with fewer searches, about five minutes in all on one core. Both leave the file
+alone.
 """
 
 from __future__ import annotations
@@ -103,9 +105,12 @@ def _reference(cell: Cell, repeats: int) -> Searches:
 
 
 def _mean_tests(played: Sequence[Played], cell: Cell) -> tuple[float, float]:
-    """Return the mean tests of ours, and of the reference; what the same searches have in common is taken off the noise.
+    """Return the mean tests of ours, and of the reference.
 
-    The reference is cheap, so its mean is that of many more searches. Ours is its mean times the ratio over the same searches.
+    What the same searches have in common is taken off the noise.
+
+    The reference is cheap, so its mean is that of many more searches. Ours is its mean times the ratio over the same
+    searches.
     """
     many = _reference(cell, _REFERENCE_REPEATS).tests
     same = many[: len(played)]

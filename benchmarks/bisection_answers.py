@@ -1,6 +1,7 @@
 """Answers of probes that every search of a comparison sees alike: the k-th probe of a place has one answer for each search.
 
-The answers are a hash of (seed, search, place, k), so they depend neither on the order of probes nor on what else was asked.
+The answers are a hash of (seed, search, place, k), so they depend neither on the order of probes nor on what else was
+asked.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ def normal(seed: int, search: Counts, place: Counts, k: Counts) -> NDArray[np.fl
 class Noise(Enum):
     """A kind of noise. Its bulk is about as wide as that of standard normal noise.
 
-    T3 is Student's t with 3 degrees of freedom (deviation 1.7); OUTLIERS moves 5 % of normal values by 10 deviations, up or down;
-    MODES has two modes of deviation 0.6, 1.6 apart; LOGNORMAL has a long upper tail (deviation 1, mean 0); WIDER doubles the
-    deviation with the change, NARROWER halves it.
+    T3 is Student's t with 3 degrees of freedom (deviation 1.7); OUTLIERS moves 5 % of normal values by 10 deviations,
+    up or down; MODES has two modes of deviation 0.6, 1.6 apart; LOGNORMAL has a long upper tail (deviation 1, mean 0);
+    WIDER doubles the deviation with the change, NARROWER halves it.
 
-    The others are those of machines that do other work. The deviation is 1 % of the level. BURSTS makes a share of the probes 1.3 to 2
-    times slower; SECOND puts a share of them into a mode that is 8 deviations higher, STICKY for five probes in a row. The search was not
-    calibrated on TAILED, bursts whose size is exponential with a mean of 40 %, and THREE, three modes.
+    The others are those of machines that do other work. The deviation is 1 % of the level. BURSTS makes a share of the
+    probes 1.3 to 2 times slower; SECOND puts a share of them into a mode that is 8 deviations higher, STICKY for five
+    probes in a row. The search was not calibrated on TAILED, bursts whose size is exponential with a mean of 40 %, and
+    THREE, three modes.
     """
 
     NORMAL = "normal"
@@ -151,9 +153,9 @@ def _repeatable(random: np.random.Generator, count: int) -> Callable[[int], NDAr
 class Answers:
     """The answers of one cell of a comparison.
 
-    Places from the culprit of a search on are bad; a culprit beyond the last place means that none is. ``delta`` is how far
-    the bad level is from the good one, in standard deviations of single values. ``error`` is the probability that a probe
-    that passes or fails is wrong. ``noise`` is the kind of noise of values.
+    Places from the culprit of a search on are bad; a culprit beyond the last place means that none is. ``delta`` is how
+    far the bad level is from the good one, in standard deviations of single values. ``error`` is the probability that a
+    probe that passes or fails is wrong. ``noise`` is the kind of noise of values.
     """
 
     seed: int
@@ -178,7 +180,10 @@ class Answers:
         return self.delta * after + _noise(self.noise, after, draw)
 
     def history(self, search: int, count: int, *, after: bool, clean: bool = False) -> NDArray[np.float64]:
-        """Return ``count`` values of the history of one level; ``clean`` has normal noise of deviation 1, whatever the kind."""
+        """Return ``count`` values of the history of one level.
+
+        ``clean`` has normal noise of deviation 1, whatever the kind.
+        """
         random = np.random.default_rng((self.seed, search, int(after)))
         sides = np.full(count, after)
         kind = Noise.NORMAL if clean else self.noise

@@ -1,7 +1,7 @@
 """Play the search of Knickpoint on the answers that its references see, one search at a time.
 
-Levels are those of a history: values drawn with the same noise, whose means and deviations the search estimates. The search
-sees no parameter of the noise besides.
+Levels are those of a history: values drawn with the same noise, whose means and deviations the search estimates. The
+search sees no parameter of the noise besides.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _MOST_PROBES: Final = 1_000
 class Cell:
     """One kind of search.
 
-    ``delta`` and ``error`` are those of :class:`Answers`; ``error`` None measures values. ``history`` is the number of values on each side of
-    the finding. ``certain`` searches as the references do: one culprit for certain, ends for certain, and it ends when a
-    candidate has the probability; otherwise with the usual priors, from the ends to the verification. ``change`` is false
-    where no commit made a change; then everything is at the level of the good end, or, ``moved``, at that of the bad end.
-    ``same_machine`` says that the history was measured on the devices of the search, as the references take it. ``noise`` is
-    the kind of noise; with ``clean`` the history has normal noise all the same. Without ``known`` there is no history, and the level before
-    is 100.
+    ``delta`` and ``error`` are those of :class:`Answers`; ``error`` None measures values. ``history`` is the number of
+    values on each side of the finding. ``certain`` searches as the references do: one culprit for certain, ends for
+    certain, and it ends when a candidate has the probability; otherwise with the usual priors, from the ends to the
+    verification. ``change`` is false where no commit made a change; then everything is at the level of the good end,
+    or, ``moved``, at that of the bad end. ``same_machine`` says that the history was measured on the devices of the
+    search, as the references take it. ``noise`` is the kind of noise; with ``clean`` the history has normal noise all
+    the same. Without ``known`` there is no history, and the level before is 100.
     """
 
     seed: int

@@ -1,9 +1,9 @@
 """The search of Pinpoint, written anew from its rules: attempts that are compared pair by pair, and midpoints between.
 
-Each place starts with 10 attempts. Neighbouring places are compared by the smaller of the p values of a Mann-Whitney and a
-Kolmogorov-Smirnov test: different places get their midpoint between them, unknown ones twice the attempts on the side that
-has fewer. The thresholds between unknown and same are tables that belong to another project; ``thresholds`` reads them where
-``KNICKPOINT_REFERENCE`` is set.
+Each place starts with 10 attempts. Neighbouring places are compared by the smaller of the p values of a Mann-Whitney
+and a Kolmogorov-Smirnov test: different places get their midpoint between them, unknown ones twice the attempts on the
+side that has fewer. The thresholds between unknown and same are tables that belong to another project; ``thresholds``
+reads them where ``KNICKPOINT_REFERENCE`` is set.
 """
 
 from __future__ import annotations

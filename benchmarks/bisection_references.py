@@ -1,7 +1,8 @@
 """The searches that ours is compared with: the noiseless optimum, posteriors that know the noise, and one that knows no levels.
 
-These know more than ours may: one culprit for certain, good and bad ends for certain, and the error, or the levels and the
-deviation; :func:`search_with_history` knows the deviation, and of the levels what a history says. They probe the quantiles i / (d + 1) of the posterior in rounds of d probes, and stop at the stated probability.
+These know more than ours may: one culprit for certain, good and bad ends for certain, and the error, or the levels and
+the deviation; :func:`search_with_history` knows the deviation, and of the levels what a history says. They probe the
+quantiles i / (d + 1) of the posterior in rounds of d probes, and stop at the stated probability.
 """
 
 from __future__ import annotations
@@ -78,8 +79,9 @@ def search_with_history(
 ) -> Searches:
     """Search each of ``culprits`` with measured values, of whose levels a history of ``count`` values has the ``means``.
 
-    ``means`` has shape (searches, 2); ``first`` is the number of the first search. This is what is lost by not knowing the levels: their normal posterior is integrated out exactly, and an end is
-    measured instead of a quantile where its value is expected to say more.
+    ``means`` has shape (searches, 2); ``first`` is the number of the first search. This is what is lost by not knowing
+    the levels: their normal posterior is integrated out exactly, and an end is measured instead of a quantile where its
+    value is expected to say more.
     """
     found = [
         _search_with_history(candidates, devices, answers, (first + number, int(culprit)), (means[number], count))
@@ -92,7 +94,10 @@ def search_with_history(
 def _search_with_history(
     candidates: int, devices: int, answers: Answers, search: tuple[int, int], history: tuple[Array, int]
 ) -> tuple[int, int]:
-    """Return how many tests one search takes, and the culprit that it names; ``search`` is its number, and its culprit."""
+    """Return how many tests one search takes, and the culprit that it names.
+
+    ``search`` is its number, and its culprit.
+    """
     means, count = history
     made, total = np.zeros(candidates + 1, np.int64), np.zeros(candidates + 1)
     while True:

@@ -1,8 +1,9 @@
 """Measure what ``knick compare`` gets wrong and what it finds, by rounds from a seed (``make bench-compare``).
 
-Each comparison measures benchmarks in turns until every one is decided, on a machine whose speed drifts by 10 % from round to
-round, with the default rules: 1 % of false positives, +5 % to be found, at most 20 rounds. Each is made twice: with a head that is equal to
-the base, and with one whose first benchmark is 5 % slower. The rows are printed as they come.
+Each comparison measures benchmarks in turns until every one is decided, on a machine whose speed drifts by 10 % from
+round to round, with the default rules: 1 % of false positives, +5 % to be found, at most 20 rounds. Each is made twice:
+with a head that is equal to the base, and with one whose first benchmark is 5 % slower. The rows are printed as they
+come.
 
 ``python benchmarks/compare.py [--comparisons N]`` makes fewer comparisons, and leaves the file alone.
 """

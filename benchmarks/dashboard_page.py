@@ -5,9 +5,10 @@
     python benchmarks/dashboard_page.py views       # each page: first paint with data, answers, longest task, axe
     python benchmarks/dashboard_page.py peers       # published pages beside those of asv and github-action-benchmark
 
-The server runs in this process and is asked over HTTP, answers compressed as a browser gets them. How long the page stands
-still is the longest task of a real Chromium, in processor time: while 2,500 members of the largest change are loaded,
-while the keyboard walks among them, while they are scrolled, and from the key of a decision until its row has left.
+The server runs in this process and is asked over HTTP, answers compressed as a browser gets them. How long the page
+stands still is the longest task of a real Chromium, in processor time: while 2,500 members of the largest change are
+loaded, while the keyboard walks among them, while they are scrolled, and from the key of a decision until its row has
+left.
 """
 
 from __future__ import annotations

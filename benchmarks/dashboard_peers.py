@@ -2,10 +2,10 @@
 
     python benchmarks/dashboard_page.py peers
 
-100 traces × 1,000 commits are published by each tool, and served as files. asv's page and the charts load their scripts from
-other servers; here they come from the npm registry, by the versions that the pages name, so that no network counts. No
-registry has the page of github-action-benchmark: put the ``index.html`` that it writes at ``build/peers/pages/chart.html``,
-else its rows are not measured.
+100 traces × 1,000 commits are published by each tool, and served as files. asv's page and the charts load their scripts
+from other servers; here they come from the npm registry, by the versions that the pages name, so that no network
+counts. No registry has the page of github-action-benchmark: put the ``index.html`` that it writes at
+``build/peers/pages/chart.html``, else its rows are not measured.
 """
 
 from __future__ import annotations

@@ -58,7 +58,10 @@ class View:
 
 @dataclass(slots=True)
 class Visit:
-    """What one visit took: milliseconds until data, processor time of the longest task; bytes of each answer on the wire."""
+    """What one visit took: milliseconds until data, processor time of the longest task.
+
+    Bytes of each answer on the wire.
+    """
 
     shown: float
     longest: float = 0.0

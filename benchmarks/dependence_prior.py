@@ -1,8 +1,8 @@
 """Learn how likely each autocorrelation is across repositories, for the weighing of steps in short series.
 
-One window of 60 values of each real series of the reference data, less the levels that the default method finds in it. The shares of
-autocorrelations from 0 to 0.9 are those that make all windows most likely, each repository with the same weight. Run it with
-``KNICKPOINT_REFERENCE``::
+One window of 60 values of each real series of the reference data, less the levels that the default method finds in it.
+The shares of autocorrelations from 0 to 0.9 are those that make all windows most likely, each repository with the same
+weight. Run it with ``KNICKPOINT_REFERENCE``::
 
     python benchmarks/dependence_prior.py
 """

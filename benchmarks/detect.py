@@ -46,7 +46,10 @@ _PEERS: Final = Path(__file__).with_name("detect_peers.py")
 def _peer(
     peer: str, values: NDArray[Any], repeats: int, *more: NDArray[Any], room: str = ""
 ) -> Iterator[Callable[[], tuple[float | None, Any]]]:
-    """Start the peer; a call returns the best of its next ``repeats`` times and what it found, None when it cannot run."""
+    """Start the peer.
+
+    A call returns the best of its next ``repeats`` times and what it found, None when it cannot run.
+    """
     python = peer_python(room or peer)
     if python is None:
         yield lambda: (None, None)

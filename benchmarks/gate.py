@@ -10,8 +10,8 @@ The parts are
 
 - ``stated``: the four kinds of noise that the guide states figures for, and the real stretches, at 100 x 30 x 3.
 
-Rows are printed as they come. ``python benchmarks/gate.py PART… [--pulls N]`` runs some parts or fewer pull requests, and leaves
-the file alone; ``--quick`` is ``stated`` with 150 pull requests, which takes about four minutes on one core.
+Rows are printed as they come. ``python benchmarks/gate.py PART… [--pulls N]`` runs some parts or fewer pull requests,
+and leaves the file alone; ``--quick`` is ``stated`` with 150 pull requests, which takes about four minutes on one core.
 """
 
 from __future__ import annotations

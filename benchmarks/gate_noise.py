@@ -74,8 +74,8 @@ def _rng(*key: object) -> np.random.Generator:
 def generated(kind: str, seed: int, benchmarks: int, commits: int, samples: int) -> PullRequest:
     """Return an unchanged pull request; the samples go on where the history ends.
 
-    "mixed" has another family for each benchmark. "shared machine" has normal noise of which half is that of the commit's
-    machine. "one session" has samples that share the noise of one commit, but for a twentieth of it.
+    "mixed" has another family for each benchmark. "shared machine" has normal noise of which half is that of the
+    commit's machine. "one session" has samples that share the noise of one commit, but for a twentieth of it.
     """
     rng = _rng(kind, seed, benchmarks, commits, samples)
     length = commits + samples

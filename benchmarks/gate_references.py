@@ -1,6 +1,7 @@
 """The rules by which other tools fail a pull request, written from their documentation.
 
-Each takes the histories and the new samples of many benchmarks, lower is better, and returns which of them it calls worse.
+Each takes the histories and the new samples of many benchmarks, lower is better, and returns which of them it calls
+worse.
 
 - github-action-benchmark: the new value over that of the commit before, from ``alert-threshold`` on (200 %, and 150 %).
 - Bencher: ``t_test`` with an upper boundary of 0.99 over at most 64 past values: a prediction interval.
@@ -63,7 +64,10 @@ def _u_tail(count: int) -> tuple[float, ...]:
 
 
 def u_test(pull: PullRequest, alpha: float) -> Worse:
-    """Compare the newest past values, as samples of the base, with as many new ones; two-sided at ``alpha``, worse only."""
+    """Compare the newest past values, as samples of the base, with as many new ones.
+
+    Two-sided at ``alpha``, worse only.
+    """
     count = pull.samples.shape[1]
     base = pull.histories[:, -count:]
     above = (pull.samples[:, :, None] > base[:, None, :]).sum(axis=(1, 2))

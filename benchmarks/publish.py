@@ -2,9 +2,10 @@
 
     python benchmarks/publish.py             # a minute, most of it to make the instance
 
-Every value has all the digits of a double, a fifth of the traces have a step, and the default alert has looked at them. Size is the
-sum of the files, each compressed with gzip where that makes it smaller, as web servers send them. The peer is the ``data.js``
-that github-action-benchmark publishes of the same values; its page, and the Chart.js that it loads, come on top.
+Every value has all the digits of a double, a fifth of the traces have a step, and the default alert has looked at them.
+Size is the sum of the files, each compressed with gzip where that makes it smaller, as web servers send them. The peer
+is the ``data.js`` that github-action-benchmark publishes of the same values; its page, and the Chart.js that it loads,
+come on top.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ _PERSON: Final = {"name": "Ada Lovelace", "email": "ada@example.org", "username"
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Values (traces × commits) in nanoseconds, and when each commit was made. Every value has all digits of a double."""
+    """Values (traces × commits) in nanoseconds, and when each commit was made.
+
+    Every value has all digits of a double.
+    """
 
     values: NDArray[np.float64]
     times: tuple[datetime, ...]

@@ -76,7 +76,10 @@ def processor_seconds(process: int) -> float:
 
 @contextmanager
 def served(directory: Path, *arguments: str) -> Iterator[Process]:
-    """Start the server of an instance, wait until it is ready, and end it in the end; a worker runs as the shipped units say."""
+    """Start the server of an instance, wait until it is ready, and end it in the end.
+
+    A worker runs as the shipped units say.
+    """
     command = [str(_KNICK), "serve", "--instance", str(directory), "--port", "0", *arguments]
     if "worker" in arguments:
         command = [*_AS_A_WORKER, *command]

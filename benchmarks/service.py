@@ -1,14 +1,15 @@
 """Measure a running instance: its answers, findings and uploads, beside its peers (``make bench-service``).
 
-    python benchmarks/service.py                     # 40,000 traces × 250, 10 readers for a minute: five minutes on two cores
-    python benchmarks/service.py --full              # 400,000 traces, 50 readers for ten minutes, 100 uploads a second for ten
-    python benchmarks/service.py readers uploads     # some parts only
-    python benchmarks/service.py pages               # each page of the dashboard in a real Chromium
-    python benchmarks/service.py --full --seconds 120 readers    # 50 readers at 400,000 traces for two minutes
-    python benchmarks/service.py --in-step readers   # readers who all ask for the same at the same moment
+    python benchmarks/service.py                     # 40,000 traces × 250, 10 readers for a minute: five minutes on two
+    cores python benchmarks/service.py --full              # 400,000 traces, 50 readers for ten minutes, 100 uploads a
+    second for ten python benchmarks/service.py readers uploads     # some parts only python benchmarks/service.py pages
+    # each page of the dashboard in a real Chromium python benchmarks/service.py --full --seconds 120 readers    # 50
+    readers at 400,000 traces for two minutes python benchmarks/service.py --in-step readers   # readers who all ask for
+    the same at the same moment
 
-API and workers are processes of their own, on a PostgreSQL of this run, with NATS and 50 alerts. Everything shares the cores of this
-machine, readers and uploads included. The load of the machine is a row of the table, as figures of wall time depend on it.
+API and workers are processes of their own, on a PostgreSQL of this run, with NATS and 50 alerts. Everything shares the
+cores of this machine, readers and uploads included. The load of the machine is a row of the table, as figures of wall
+time depend on it.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class Size:
         traces: traces of the instance, of 20 machines.
         readers: people who read, each an answer a second in the mean.
         read_seconds: how long they read.
-        every_seconds: pauses between the files that arrive meanwhile, each of all traces of a machine at a commit. With 400,000
-            traces, a file every ten seconds is 173 million values a day: 432 commits that are measured whole.
+        every_seconds: pauses between the files that arrive meanwhile, each of all traces of a machine at a commit. With
+            400,000 traces, a file every ten seconds is 173 million values a day: 432 commits that are measured whole.
         rate: uploads a second.
         upload_seconds: how long they go on.
         large: values of one large file.

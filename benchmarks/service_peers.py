@@ -33,8 +33,8 @@ _REPEATS: Final = 3
 def narrow_rows(world: World) -> list[Row]:
     """Read a twentieth of the traces, neighbours and scattered ones, and all traces, from the tiles and from a table with a row for each value.
 
-    The table is that of Skia Perf: ``TraceValues`` with the MD5 of the key and the number of the commit as primary key. Both know
-    the traces already; the answers are compared.
+    The table is that of Skia Perf: ``TraceValues`` with the MD5 of the key and the number of the commit as primary key.
+    Both know the traces already; the answers are compared.
     """
     import psycopg
 

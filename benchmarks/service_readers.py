@@ -50,8 +50,8 @@ class Readings:
 def reading(address: str, traces: int, readers: int, *, in_step: bool = False) -> Iterator[Readings]:
     """Have ``readers`` ask while a ``with`` lasts; each pauses for a second in the mean between two requests.
 
-    With ``in_step`` each pauses for just a second. As all ask for the same kinds of answers in one order, whatever holds them
-    up together keeps them together: from then on all ask for the same at the same moment, in each round.
+    With ``in_step`` each pauses for just a second. As all ask for the same kinds of answers in one order, whatever
+    holds them up together keeps them together: from then on all ask for the same at the same moment, in each round.
     """
     readings, stop = Readings(), threading.Event()
     pauses = [(lambda: _PAUSE_SECONDS) if in_step else _thinking(number) for number in range(readers)]

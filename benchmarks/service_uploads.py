@@ -88,7 +88,10 @@ def arriving(address: str, traces: int, every_seconds: float) -> Iterator[list[i
 
 
 def upload_at_rate(address: str, rate: float, seconds: float, begin: int) -> Arrived:
-    """Upload ``rate`` files of ten values a second for ``seconds``; what is refused is sent again after ``Retry-After``."""
+    """Upload ``rate`` files of ten values a second for ``seconds``.
+
+    What is refused is sent again after ``Retry-After``.
+    """
     arrived, lock = Arrived(), threading.Lock()
     total = int(rate * seconds)
     start = time.perf_counter()
@@ -124,8 +127,8 @@ def upload_at_rate(address: str, rate: float, seconds: float, begin: int) -> Arr
 class LargeUpload:
     """An upload of one large file: its status, and how long it took.
 
-    Meanwhile another request waited for at most ``longest_answer`` seconds, and the processes of the API held ``most_memory``
-    MB together.
+    Meanwhile another request waited for at most ``longest_answer`` seconds, and the processes of the API held
+    ``most_memory`` MB together.
     """
 
     status: int

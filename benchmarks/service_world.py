@@ -1,4 +1,7 @@
-"""A whole instance as processes: PostgreSQL, NATS, an API, workers; what they weigh, and how long one takes to be ready."""
+"""A whole instance as processes: PostgreSQL, NATS, an API, workers.
+
+What they weigh, and how long one takes to be ready.
+"""
 
 from __future__ import annotations
 

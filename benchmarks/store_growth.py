@@ -1,7 +1,7 @@
 """Print how the tables of a store on PostgreSQL grow with its traces and commits.
 
-``python store_growth.py postgresql://… TRACES COMMITS`` fills an empty database with files of all traces, seals them, and
-prints the size of each large table after the first file, before and after sealing.
+``python store_growth.py postgresql://… TRACES COMMITS`` fills an empty database with files of all traces, seals them,
+and prints the size of each large table after the first file, before and after sealing.
 """
 
 from __future__ import annotations

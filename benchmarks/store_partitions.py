@@ -1,8 +1,9 @@
 """Print what partitions by chunk would change for the tiles of a billion traces on PostgreSQL.
 
-``python store_partitions.py postgresql://…`` fills two tables of an empty database with a row for each chunk of a billion traces:
-one whole, one in 64 partitions of 16,384 chunks. Both answer the same reads in turns, those of a page (three chunks) and of a
-shard (390 neighbouring chunks); rates are medians of the rounds. Small tiles stand for large ones, as rows are found by their index.
+``python store_partitions.py postgresql://…`` fills two tables of an empty database with a row for each chunk of a
+billion traces: one whole, one in 64 partitions of 16,384 chunks. Both answer the same reads in turns, those of a page
+(three chunks) and of a shard (390 neighbouring chunks); rates are medians of the rounds. Small tiles stand for large
+ones, as rows are found by their index.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Count how often the true cause ranks first, and measure what ranking adds to a run of the alerts.
 
-The causes are those of the demonstration, as if only every 4th, 8th and 16th commit had been measured. The time is that of
-2,000 findings in one run, over a history of 250 commits in a real git repository of which every fourth is measured.
+The causes are those of the demonstration, as if only every 4th, 8th and 16th commit had been measured. The time is that
+of 2,000 findings in one run, over a history of 250 commits in a real git repository of which every fourth is measured.
 """
 
 from __future__ import annotations

@@ -4,15 +4,15 @@
 
     make train-default    # learns on all, cross-validates by repository, writes
 
-Needs scikit-learn, which the target installs into ``build/train``. Reads the labelled series in ``KNICKPOINT_REFERENCE``;
-without them it learns on generated noise, which resembles real noise less.
+Needs scikit-learn, which the target installs into ``build/train``. Reads the labelled series in
+``KNICKPOINT_REFERENCE``; without them it learns on generated noise, which resembles real noise less.
 
 For each example the whole path of the search is described, from all candidates down to none; a candidate is a change
 when a true one lies within 5 points and no nearer candidate has it. The first forest learns on the path of a simple
-rule, the second on the path of the first. That is done for four draws of examples (``--seeds``), and the forest is their mean,
-so that the accidents of one draw count a quarter. One more tree is set by hand: a change that has just begun needs a higher
-score, because it is judged again with every new commit. The rate of false alarms for each bound is measured on real noise
-without a change, by forests that were not trained on its repository.
+rule, the second on the path of the first. That is done for four draws of examples (``--seeds``), and the forest is
+their mean, so that the accidents of one draw count a quarter. One more tree is set by hand: a change that has just
+begun needs a higher score, because it is judged again with every new commit. The rate of false alarms for each bound is
+measured on real noise without a change, by forests that were not trained on its repository.
 """
 
 from __future__ import annotations
@@ -126,7 +126,10 @@ def describe(series: Sequence[Example], forest: Forest) -> Rows:
 
 
 def fit(rows: Rows, trees: int) -> Forest:
-    """Learn boosted trees of depth 4 on ``rows``; a split uses a third of the features, a leaf has at least 200 candidates."""
+    """Learn boosted trees of depth 4 on ``rows``.
+
+    A split uses a third of the features, a leaf has at least 200 candidates.
+    """
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-not-found, unused-ignore]
     except ImportError:

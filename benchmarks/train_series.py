@@ -1,8 +1,8 @@
 """Make series to learn from: steps injected into noise, real and generated, and noise without steps.
 
 Real noise is what the reference data has of quiet stretches: the labelled series with their injected steps taken out
-again, and stretches of the real series in which no split shows a change. New steps, spikes and changes of variance go in
-with fresh random numbers. Without reference data everything is generated.
+again, and stretches of the real series in which no split shows a change. New steps, spikes and changes of variance go
+in with fresh random numbers. Without reference data everything is generated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure how calm findings are: histories replayed commit by commit through the real pipeline (``make bench-watch``).
 
-Each commit is imported as one results file, the alerts run, and the announcement ledger is read. The peer of each row is the
-same replay with every new change announced at first sight. The parts are
+Each commit is imported as one results file, the alerts run, and the announcement ledger is read. The peer of each row
+is the same replay with every new change announced at first sight. The parts are
 
 - ``generated``: noise with known changes, made here; it needs nothing else;
 - ``published``: the histories of ``data/histories`` in the directory that ``KNICKPOINT_REFERENCE`` names;
@@ -16,8 +16,8 @@ same replay with every new change announced at first sight. The parts are
 - ``backtest``: the time and memory of a backtest (``watch_load.py``);
 - ``notifications``: many findings for many recipients (``watch_notifications.py``).
 
-``python benchmarks/watch.py PART…`` runs some parts only, and leaves the file alone; ``--quick`` is ``dense`` and ``sparse``
-with fewer traces, which takes about five minutes on one core.
+``python benchmarks/watch.py PART…`` runs some parts only, and leaves the file alone; ``--quick`` is ``dense`` and
+``sparse`` with fewer traces, which takes about five minutes on one core.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Measure what a file of results takes whose traces all belong to a large change, on an embedded store.
 
-A part of ``make bench-watch``. A commit moves all traces by 10 %, and the results of each commit come in files of 250 traces. The
-peer is the same file where the change has no other traces: whoever reads all members of a change for each file takes
-longer the more there are. Two phases are measured: the commits at which the change settles, trace by trace, and one at
-which nothing is new.
+A part of ``make bench-watch``. A commit moves all traces by 10 %, and the results of each commit come in files of 250
+traces. The peer is the same file where the change has no other traces: whoever reads all members of a change for each
+file takes longer the more there are. Two phases are measured: the commits at which the change settles, trace by trace,
+and one at which nothing is new.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Time runs of alerts over large instances, of all traces, of one event and with nothing changed, and a backtest.
 
-Parts of ``make bench-watch``. A dense instance has 400,000 traces × 250 commits of noise, in which one trace in a hundred
-steps; a sparse one has traces of about one value, and some of 30. Quick runs have a quarter of the dense and a fifth of the
-sparse traces, and a quarter of the time of a pass. Memory is that of a process of its own.
+Parts of ``make bench-watch``. A dense instance has 400,000 traces × 250 commits of noise, in which one trace in a
+hundred steps; a sparse one has traces of about one value, and some of 30. Quick runs have a quarter of the dense and a
+fifth of the sparse traces, and a quarter of the time of a pass. Memory is that of a process of its own.
 """
 
 from __future__ import annotations

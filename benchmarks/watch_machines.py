@@ -1,7 +1,7 @@
 """Measure how often results of a calm machine are held back, and those of a slow one are not: generated machines.
 
-A part of ``make bench-watch``. Each machine runs two canaries at 200 commits. In calm histories nothing happens to it but noise;
-in slow ones it is slower for three commits, then as before.
+A part of ``make bench-watch``. Each machine runs two canaries at 200 commits. In calm histories nothing happens to it
+but noise; in slow ones it is slower for three commits, then as before.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Measure which traces join a cluster: generated groups of traces in which it is known which of them moved.
 
-A part of ``make bench-watch``. In each group of 300 traces, some move together by 5 to 15 %, twice as many move by 0.3 % at the
-same commit, some move at another commit, and the others not at all. The clusters are those that a run keeps in a store. The
-peer is k-means alone: its cluster with the traces that Knickpoint leaves out.
+A part of ``make bench-watch``. In each group of 300 traces, some move together by 5 to 15 %, twice as many move by 0.3
+% at the same commit, some move at another commit, and the others not at all. The clusters are those that a run keeps in
+a store. The peer is k-means alone: its cluster with the traces that Knickpoint leaves out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Time notifications: 1,000 findings for 200 recipients through a mail server, and ingestion beside them.
 
-A part of ``make bench-watch``. The mail server is a process of its own on loopback, which keeps what it took and compares it
-with what had to arrive. While ingestion is measured, the sender is a process of its own as well, as a worker is; it works and
-pauses in turns, so that both figures are those of the same minutes.
+A part of ``make bench-watch``. The mail server is a process of its own on loopback, which keeps what it took and
+compares it with what had to arrive. While ingestion is measured, the sender is a process of its own as well, as a
+worker is; it works and pauses in turns, so that both figures are those of the same minutes.
 """
 
 from __future__ import annotations

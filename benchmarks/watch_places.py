@@ -1,9 +1,9 @@
 """Measure how many changes one cause makes: generated traces in which it is known which commits changed them.
 
-A part of ``make bench-watch``. A commit moves all traces by 6 %, or a commit moves one half of them, and a later commit the
-other half. Each trace has a noise of its own within the range that the row names, and is measured at every commit, or at
-every fourth. The steps are those of the default method, false ones included. The peer is the same rule with suspect ranges
-alone, as if methods were never off. ``python benchmarks/watch_places.py`` prints all cases.
+A part of ``make bench-watch``. A commit moves all traces by 6 %, or a commit moves one half of them, and a later commit
+the other half. Each trace has a noise of its own within the range that the row names, and is measured at every commit,
+or at every fourth. The steps are those of the default method, false ones included. The peer is the same rule with
+suspect ranges alone, as if methods were never off. ``python benchmarks/watch_places.py`` prints all cases.
 """
 
 from __future__ import annotations

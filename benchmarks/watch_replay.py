@@ -1,7 +1,7 @@
 """Replay a history commit by commit through the real pipeline: import, alerts, announcements.
 
-A *replay* is one instance in a temporary directory. Each commit arrives as one results file, the alerts run over the traces
-of the event, and what became known is read from the store, as a sender of messages would.
+A *replay* is one instance in a temporary directory. Each commit arrives as one results file, the alerts run over the
+traces of the event, and what became known is read from the store, as a sender of messages would.
 """
 
 from __future__ import annotations

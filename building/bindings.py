@@ -1,7 +1,7 @@
 """Write the C between Python and the kernels from their ``exports.h``: one function of Python for each function of C.
 
-The headers keep to a small part of C, which is read here: functions of numbers and pointers, enums without expressions, and
-``static const double``. Whatever else stands there stops the build, so that no declaration is overlooked.
+The headers keep to a small part of C, which is read here: functions of numbers and pointers, enums without expressions,
+and ``static const double``. Whatever else stands there stops the build, so that no declaration is overlooked.
 """
 
 from __future__ import annotations

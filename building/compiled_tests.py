@@ -1,6 +1,7 @@
 """Compile the modules of the tests, with their assertions rewritten, before the workers of a run need them.
 
-Each worker of pytest-xdist imports all of them at the same moment. Where no bytecode is there, each worker makes all of it.
+Each worker of pytest-xdist imports all of them at the same moment. Where no bytecode is there, each worker makes all of
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Build the source distribution and the wheel of the last commit into ``dist/``, and check them: ``make dist``.
 
-Both are built twice, from two clones in different directories; they have to be the same, byte for byte. The wheel is built
-from the source distribution, as pip does where no wheel fits. Run with the Python that has ``requirements/release.txt``.
+Both are built twice, from two clones in different directories; they have to be the same, byte for byte. The wheel is
+built from the source distribution, as pip does where no wheel fits. Run with the Python that has
+``requirements/release.txt``.
 """
 
 from __future__ import annotations

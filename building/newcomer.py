@@ -1,9 +1,9 @@
 """Use the wheel in ``dist/`` as a newcomer does, in new environments, and print the seconds: ``make try-packages``.
 
-A newcomer has a Python, pip and the wheel, no compiler and no source tree: installs the library and finds a step in a list;
-installs the program, imports a history, draws a trace and judges two pull requests; installs the whole program and runs its
-demonstration. The last row is what a CI job waits for: from ``pip install`` to the first verdict, with pip's cache filled
-and the history at hand.
+A newcomer has a Python, pip and the wheel, no compiler and no source tree: installs the library and finds a step in a
+list; installs the program, imports a history, draws a trace and judges two pull requests; installs the whole program
+and runs its demonstration. The last row is what a CI job waits for: from ``pip install`` to the first verdict, with
+pip's cache filled and the history at hand.
 """
 
 from __future__ import annotations

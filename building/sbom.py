@@ -1,7 +1,8 @@
 """Write the bill of materials of a release as CycloneDX: what the wheel contains, and what it is installed with.
 
-It contains the packages that the dashboard is bundled with, in the versions of ``package-lock.json``. It is installed with
-the Python packages of ``requirements/runtime.txt``, in the versions that the tests run with; pip may choose newer ones.
+It contains the packages that the dashboard is bundled with, in the versions of ``package-lock.json``. It is installed
+with the Python packages of ``requirements/runtime.txt``, in the versions that the tests run with; pip may choose newer
+ones.
 """
 
 from __future__ import annotations

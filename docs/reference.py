@@ -1,7 +1,7 @@
 """Write the reference pages, which git does not have.
 
-Two files that the code determines are in git, because a change of them is to be seen: the names of the API, and the map of
-the rooms. ``--kept`` writes these too, ``--check`` compares them with the code.
+Two files that the code determines are in git, because a change of them is to be seen: the names of the API, and the map
+of the rooms. ``--kept`` writes these too, ``--check`` compares them with the code.
 """
 
 from __future__ import annotations

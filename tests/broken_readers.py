@@ -18,7 +18,10 @@ def content_for(name: str) -> str:
 
 
 def break_readers(replace: Callable[[Any, str, object], None]) -> None:
-    """Let the reader of each format claim a file and fail on it; ``replace`` is ``setattr``, or does the same for a while."""
+    """Let the reader of each format claim a file and fail on it.
+
+    ``replace`` is ``setattr``, or does the same for a while.
+    """
     for known in FORMATS:
         module: Any = import_module(known.module)
         replace(module, "fits", _claiming(known, module.fits))

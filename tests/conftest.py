@@ -45,7 +45,8 @@ _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 def pytest_collection() -> Generator[None, object, object]:
     """Keep what collection makes, some hundred thousand objects that stay, out of the garbage collector.
 
-    It runs a hundredth as often as usual: what tests import later stays as well, and it would visit that again and again.
+    It runs a hundredth as often as usual: what tests import later stays as well, and it would visit that again and
+    again.
     """
     gc.disable()
     try:

@@ -1,7 +1,8 @@
 """Measure the processor time of each test, list the slow ones, and fail a run with one that is too slow twice.
 
-Processor time is that of this process and of the processes it waited for: a busy machine changes it little. Wide fixtures (a
-world shared by a module) are listed under their own names, and are not part of the test that happens to come first.
+Processor time is that of this process and of the processes it waited for: a busy machine changes it little. Wide
+fixtures (a world shared by a module) are listed under their own names, and are not part of the test that happens to
+come first.
 """
 
 from __future__ import annotations

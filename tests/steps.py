@@ -12,7 +12,10 @@ from knickpoint.model.errors import InputError
 
 TIMES: Final = 4
 MOST: Final = 5.5
-"""Growth of the steps that counts as linear; an input four times as long takes sixteen times the steps where it is not."""
+"""Growth of the steps that counts as linear.
+
+An input four times as long takes sixteen times the steps where it is not.
+"""
 
 
 def steps(work: Callable[[], object]) -> int:

@@ -1,9 +1,9 @@
 """Bound what one request may cost: the seconds that it works, and the values that it reads at a time; or abandon it.
 
-The server gives each request a :class:`Budget`. Whatever works for the request calls :func:`check_time` between blocks of
-work, and :func:`check_values` before it reads a matrix. The budget is a context variable: no function between the request
-and the store passes it on, and each thread sees that of its own request. Commands and workers have none, so that both
-functions let them pass. See ``docs/decisions/limits-and-outgoing-addresses.md``.
+The server gives each request a :class:`Budget`. Whatever works for the request calls :func:`check_time` between blocks
+of work, and :func:`check_values` before it reads a matrix. The budget is a context variable: no function between the
+request and the store passes it on, and each thread sees that of its own request. Commands and workers have none, so
+that both functions let them pass. See ``docs/decisions/limits-and-outgoing-addresses.md``.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def abandon() -> None:
 
 
 def remaining_seconds() -> float | None:
-    """Return how long the present request may still work, at least 0; None where there is no budget."""
+    """Return the seconds that the present request may still work, at least 0; None without a budget."""
     budget = _BUDGET.get()
     return None if budget is None else max(0.0, budget.deadline - time.monotonic())
 
 
 def largest_read() -> int | None:
-    """Return how many values the present request may read at a time, None where there is no budget."""
+    """Return the most values that the present request may read at a time, None without a budget."""
     budget = _BUDGET.get()
     return None if budget is None else budget.values
 

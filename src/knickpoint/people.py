@@ -36,7 +36,7 @@ _SERVICE_ACCOUNT: Final = re.compile(r"\.iam\.gserviceaccount\.com$|\.gserviceac
 
 
 def is_mail_address(text: str) -> bool:
-    """Return whether ``text`` is a plain mail address of ASCII characters, with a domain that mail can go to."""
+    """Return True if ``text`` is a plain mail address of ASCII characters, with a domain that mail can go to."""
     local, at, domain = text.rpartition("@")
     if not at or len(text) > _LONGEST or len(local) > _LONGEST_LOCAL or not text.isascii():
         return False
@@ -46,7 +46,7 @@ def is_mail_address(text: str) -> bool:
 
 
 def is_of_machine(name: str, mail: str) -> bool:
-    """Return whether an author is a program, or an address takes no mail, as far as name and address say so."""
+    """Return True if an author is a program, or an address takes no mail, as far as name and address say so."""
     local, _, domain = mail.lower().rpartition("@")
     if domain in _NO_REPLY_DOMAINS or domain.startswith("noreply.") or _NO_REPLY.fullmatch(local):
         return True
@@ -95,17 +95,18 @@ class PersonSettings:
 
 # The directory of people: authors, owners, recipients and those who sign in, each person once.
 #
-# Sections ``[people.NAME]`` join the addresses and names of a person, as ``.mailmap`` does for the authors of commits; git
-# applies that file itself when it names authors. Whoever has no section is known by the mail address.
+# Sections ``[people.NAME]`` join the addresses and names of a person, as ``.mailmap`` does for the authors of commits;
+# git applies that file itself when it names authors. Whoever has no section is known by the mail address.
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
     """One person, or a program that writes commits.
 
-    ``name`` is that of the section, "" for a person without one. ``mail`` is the address that mails go to, "" where none
-    may: it is unknown, no address, that of a program, or of one that takes no replies. ``sign_in`` is the name by which
-    decisions of the person are recorded. ``github``, ``gitlab``, ``jira`` and ``chat`` are the names of the person there.
+    ``name`` is that of the section, "" for a person without one. ``mail`` is the address that mails go to, "" where
+    none may: it is unknown, no address, that of a program, or of one that takes no replies. ``sign_in`` is the name by
+    which decisions of the person are recorded. ``github``, ``gitlab``, ``jira`` and ``chat`` are the names of the
+    person there.
     """
 
     name: str = ""

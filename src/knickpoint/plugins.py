@@ -51,7 +51,9 @@ class Plugin:
 
 
 def find_plugins(group: str, built_in: Collection[str]) -> dict[str, Plugin]:
-    """Return what installed packages register under ``group``, by name; hyphens in names count as underscores.
+    """Find the plugins that installed packages register under ``group``, by name.
+
+    Hyphens in names count as underscores.
 
     Raises:
         PluginError: a name is one of ``built_in``, or two packages register it.

@@ -1,7 +1,7 @@
 """Report how far long work is.
 
-A report is a context variable, as the budget of a request is (:mod:`knickpoint.budget`): no function between the request and
-the work passes it on. Where nobody waits, reporting costs one look-up.
+A report is a context variable, as the budget of a request is (:mod:`knickpoint.budget`): no function between the
+request and the work passes it on. Where nobody waits, reporting costs one look-up.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def reporting(report: Report | None = None) -> Iterator[Report]:
 
 
 def report_progress(stage: Stage, **facts: int) -> None:
-    """Report that the work is at ``stage``; of the other fields of :class:`Progress`, ``facts`` are new and the rest as before."""
+    """Report that the work is at ``stage``.
+
+    Of the other fields of :class:`Progress`, ``facts`` are new and the rest as before.
+    """
     report = _REPORT.get()
     if report is not None:
         report.newest = replace(report.newest or Progress(stage), stage=stage, **facts)

@@ -62,7 +62,10 @@ def point_at(page: Page, across: float, down: float = 0.5) -> None:
 
 @pytest.fixture(scope="session")
 def _started() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
-    """Start Chromium once; its driver keeps an event loop running, which nobody sees until a module asks for the browser."""
+    """Start Chromium once.
+
+    Its driver keeps an event loop running, which nobody sees until a module asks for the browser.
+    """
     executable = next((found for name in _NAMES if (found := shutil.which(name))), None)
     if executable is None:
         _missing("no Chromium: install it, for example with apt-get install chromium")

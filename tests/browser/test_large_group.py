@@ -187,7 +187,8 @@ def test_two_people_decide_about_one_change_and_see_each_other_without_a_reload(
         decided = name_of(other)
         other.keyboard.press("h")
         expect(other.get_by_text(decided, exact=True)).to_have_count(0)
-        # The reader keeps the place, and as many rows as were loaded: one above left, and the list has one more at its end.
+        # The reader keeps the place, and as many rows as were loaded: one above left, and the list has one more at its
+        # end.
         expect(current(page)).to_have_attribute("aria-rowindex", str(PLACE - 1), timeout=10_000)
         expect_traces(page, 401)
         assert name_of(page) == reading

@@ -1,7 +1,7 @@
 """Histories that this project measured, with the commits that really changed the speed: what detection finds in them.
 
-``measured/`` has the values (µs) of three runs of the demonstration, with twelve, three and five processes a commit, on a virtual
-machine of two cores that other programs used as well: the load was about 5, 6 and 8.
+``measured/`` has the values (µs) of three runs of the demonstration, with twelve, three and five processes a commit, on
+a virtual machine of two cores that other programs used as well: the load was about 5, 6 and 8.
 """
 
 from __future__ import annotations

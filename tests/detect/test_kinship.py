@@ -31,7 +31,10 @@ def _history(moved: list[list[int]], groups: list[int], *, width: int = 100) -> 
 
 
 def _family(seed: int, moved: NDArray[np.bool_], *, past: int = 5, size: float = 0.7) -> NDArray[np.float64]:
-    """Return traces of normal noise, of which ``past`` changes moved all of one machine; those that ``moved`` move weakly."""
+    """Return traces of normal noise, of which ``past`` changes moved all of one machine.
+
+    Those that ``moved`` move weakly.
+    """
     random = np.random.default_rng(seed)
     values = 100 + random.normal(size=(len(KEYS), COMMITS))
     for number in range(past):

@@ -11,7 +11,10 @@ from knickpoint.model.summary import read_summary
 
 
 def _latencies(commits: int = 60, count: int = 200, *, tail: float = 1.0, seed: int = 0) -> list[np.ndarray]:
-    """Return samples whose slowest thirtieth takes ``tail`` times as long from the 40th commit on; their median stays."""
+    """Return samples whose slowest thirtieth takes ``tail`` times as long from the 40th commit on.
+
+    Their median stays.
+    """
     rng = np.random.default_rng([3, seed])
     found = []
     for commit in range(commits):

@@ -155,7 +155,10 @@ class GitHubServer(ForgeServer):
 
 
 class GitLabServer(ForgeServer):
-    """GitLab with an access token of the project; it ends lines with CR LF, as a note that was edited on the page has."""
+    """GitLab with an access token of the project.
+
+    It ends lines with CR LF, as a note that was edited on the page has.
+    """
 
     merge_request = "/api/v4/projects/7/merge_requests/12"
 

@@ -1,7 +1,8 @@
 """Run the steps of GitHub Actions as they are written: expressions, scripts in bash, files for outputs and paths.
 
-Of the expressions, it knows what ``action.yml`` and the guide use: names, texts, ``==``, ``!=``, ``!``, ``&&``, ``||``, parentheses,
-``contains``, and ``join`` of all values of an object (``matrix.*``). What it does not know is an error, and no empty text.
+Of the expressions, it knows what ``action.yml`` and the guide use: names, texts, ``==``, ``!=``, ``!``, ``&&``, ``||``,
+parentheses, ``contains``, and ``join`` of all values of an object (``matrix.*``). What it does not know is an error,
+and no empty text.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ Action = Callable[[Mapping[str, str], Mapping[str, Any], Mapping[str, str]], Ran
 class Runner:
     """A machine that runs steps in ``workspace``; ``variables`` are all that their environment has.
 
-    ``actions`` stand for what ``uses:`` names, by the name before ``@``. ``skipped`` are names of steps that are left out.
+    ``actions`` stand for what ``uses:`` names, by the name before ``@``. ``skipped`` are names of steps that are left
+    out.
     """
 
     workspace: Path

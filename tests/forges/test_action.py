@@ -241,7 +241,10 @@ def test_an_input_that_looks_like_a_command_is_the_name_of_a_file(
 
 
 def _pipeline(workspace: Path, inputs: dict[str, str], **variables: str) -> tuple[int, str]:
-    """Run the script of the component in a pipeline of GitLab; ``python3 -m pip`` does nothing, for the program is there."""
+    """Run the script of the component in a pipeline of GitLab.
+
+    ``python3 -m pip`` does nothing, for the program is there.
+    """
     text = _COMPONENT.read_text(encoding="utf-8")
     spec, _ = yaml.safe_load_all(text)
     values = {name: str((each or {}).get("default", "")) for name, each in spec["spec"]["inputs"].items()} | inputs

@@ -55,7 +55,10 @@ def peakmem_list():
 
 
 def record_asv() -> None:
-    """Record the results of four commits, and the site that asv publishes of them; asv and virtualenv come from PyPI."""
+    """Record the results of four commits, and the site that asv publishes of them.
+
+    Asv and virtualenv come from PyPI.
+    """
     with tempfile.TemporaryDirectory() as directory:
         project = Path(directory)
         (project / "asv.conf.json").write_text(

@@ -14,7 +14,10 @@ GOLDEN: Final = Path(__file__).resolve().parent / "golden"
 
 
 def run(*command: str | Path, directory: Path | None = None, fails: bool = False) -> str:
-    """Return what a command prints, without what it says on its standard error; it may exit otherwise than 0 if it ``fails``."""
+    """Return what a command prints, without what it says on its standard error.
+
+    It may exit otherwise than 0 if it ``fails``.
+    """
     done = subprocess.run(command, capture_output=True, text=True, cwd=directory, check=not fails)
     return done.stdout
 

@@ -97,7 +97,8 @@ class Visitors:
         name: stands in the note of each decision.
         stored: the files that were answered as stored.
         decided: the decisions that were answered, in order: note, change point, status.
-        asked: how often each decision was sent, by its note: a server that is lost may have taken one that it did not answer.
+        asked: how often each decision was sent, by its note: a server that is lost may have taken one that it did not
+            answer.
         unseen: what the machine or the person had written, and did not see when they looked.
     """
 

@@ -1,4 +1,7 @@
-"""Machines of an instance lose power or network at random while results arrive and people decide; the end is as without."""
+"""Machines of an instance lose power or network at random while results arrive and people decide.
+
+The end is as without.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Processes, database and NATS are killed at random while results arrive and people decide; the end is as without a kill."""
+"""Processes, database and NATS are killed at random while results arrive and people decide.
+
+The end is as without a kill.
+"""
 
 from __future__ import annotations
 

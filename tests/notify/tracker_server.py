@@ -61,8 +61,8 @@ Route = tuple[str, str, Callable[[Call], Answer]]
 class TrackerServer(Receiver):
     """A tracker with one project; ``routes`` are those of its API, ``replies`` its failures, each used once.
 
-    Failures are those of requests that write, with ``reads_fail`` of the others as well. The clock goes on by a second with
-    each change.
+    Failures are those of requests that write, with ``reads_fail`` of the others as well. The clock goes on by a second
+    with each change.
     """
 
     tickets: dict[int, Stored] = field(default_factory=dict)

@@ -1,4 +1,7 @@
-"""OpenID providers for tests: a real one as a process, and one that answers whatever a test wants; and people at a browser."""
+"""OpenID providers for tests: a real one as a process, and one that answers whatever a test wants.
+
+And people at a browser.
+"""
 
 from __future__ import annotations
 
@@ -111,8 +114,8 @@ class Browser:
 class LoopbackProvider:
     """A provider on loopback that signs real tokens, and whose every answer a test can change.
 
-    ``claims`` and ``header`` are added to those of the ID token; ``sign`` makes the token from both. It gives tokens only for
-    its own codes, once, and only with the verifier of their challenge.
+    ``claims`` and ``header`` are added to those of the ID token; ``sign`` makes the token from both. It gives tokens
+    only for its own codes, once, and only with the verifier of their challenge.
     """
 
     def __init__(self) -> None:

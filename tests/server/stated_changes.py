@@ -68,7 +68,10 @@ settle_least = 12
 
 @dataclass(frozen=True)
 class Series:
-    """The values of one trace by their distance from the commit of its case; ``later`` are measured in a later phase."""
+    """The values of one trace by their distance from the commit of its case.
+
+    ``later`` are measured in a later phase.
+    """
 
     values: Mapping[int, float]
     unit: str = "ms"

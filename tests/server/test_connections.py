@@ -1,4 +1,7 @@
-"""Slow and silent clients, on real connections; the limits are so small that the server is the one that ends the wait."""
+"""Slow and silent clients, on real connections.
+
+The limits are so small that the server is the one that ends the wait.
+"""
 
 from __future__ import annotations
 

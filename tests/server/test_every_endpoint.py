@@ -2,8 +2,8 @@
 
 All requests are about the closed repository of :mod:`tests.server.two_repositories`. The columns of the table are
 callers: no one; the people ``viewer``, ``editor`` and ``admin`` of all repositories, and ``neighbour``, a viewer of the
-other repository only; tokens with the scopes read, upload, decide and admin; and, after the bar, credentials that are not
-valid: a foreign cookie, an expired session, an expired, a revoked and a wrong token.
+other repository only; tokens with the scopes read, upload, decide and admin; and, after the bar, credentials that are
+not valid: a foreign cookie, an expired session, an expired, a revoked and a wrong token.
 """
 
 from __future__ import annotations

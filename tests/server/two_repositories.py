@@ -25,7 +25,9 @@ __all__ = ["CLOSED", "HIDDEN", "PEOPLE", "Closed", "credentials", "find_closed",
 
 CLOSED: Final = "grace/vault"
 PEOPLE: Final = ("viewer", "editor", "admin", "neighbour")
-"""Viewer, editor and admin of both repositories, and a viewer of the other one. There are also `partner`, an editor of the other one,
+"""Viewer, editor and admin of both repositories, and a viewer of the other one.
+
+There are also `partner`, an editor of the other one,
 and `half`, who is that and a viewer of both."""
 
 HIDDEN: Final = ("vault", "buried")
@@ -85,7 +87,10 @@ repository = "{CLOSED}"
 
 @dataclass(frozen=True)
 class Closed:
-    """What requests name of the closed repository, by id; ``decided`` is a finding of another change, to decide about."""
+    """What requests name of the closed repository, by id.
+
+    ``decided`` is a finding of another change, to decide about.
+    """
 
     trace: int
     change: int
@@ -96,7 +101,10 @@ class Closed:
 
 
 def make_two_repositories(directory: Path) -> None:
-    """Make an instance in ``directory`` with the same history in both repositories; the benchmarks of one are hidden."""
+    """Make an instance in ``directory`` with the same history in both repositories.
+
+    The benchmarks of one are hidden.
+    """
     create_instance(directory, repositories={REPOSITORY: "", CLOSED: ""}).close()
     file = directory / "knickpoint.toml"
     file.write_text(file.read_text() + _SETTINGS)

@@ -49,8 +49,8 @@ class Cluster:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/")
 
     def start(self) -> None:
-        # A server that is killed loses nothing without the waits for the disk: what it has written, the kernel keeps. With
-        # synchronous_commit=off it would confirm what it has not written. What is copied here is never vacuumed.
+        # A server that is killed loses nothing without the waits for the disk: what it has written, the kernel keeps.
+        # With synchronous_commit=off it would confirm what it has not written. What is copied here is never vacuumed.
         settings = ("fsync=off", "full_page_writes=off", "autovacuum=off")
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= "
         options += " ".join(f"-c {setting}" for setting in settings)

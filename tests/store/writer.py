@@ -1,4 +1,6 @@
-"""Write, read or seal a store until killed, or try to write without the right to; run as a process of its own by the tests beside it.
+"""Write, read or seal a store until killed, or try to write without the right to.
+
+Run as a process of its own by the tests beside it.
 
 ``writer.py LOCATION write NAME`` prints the number of each file after it was acknowledged.
 """

@@ -145,7 +145,10 @@ P99 = Alert("p99", summary="p99")
 
 
 def _latencies(commits: int = 60, count: int = 120, *, tail: float = 1.5) -> list[list[NDArray[np.float64]]]:
-    """Return samples whose slowest twentieth takes ``tail`` times as long from the 40th commit on; their median stays."""
+    """Return samples whose slowest twentieth takes ``tail`` times as long from the 40th commit on.
+
+    Their median stays.
+    """
     rng = np.random.default_rng(8)
     history = []
     for commit in range(commits):

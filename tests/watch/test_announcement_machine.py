@@ -270,7 +270,10 @@ _LONG: Final = 68
 
 
 def _history(random: random.Random) -> tuple[dict[int, set[str]], dict[str, Sequence[float]]]:
-    """Draw which traces each event slows, and the values: the next event fixes them and costs elsewhere; some are seldom measured."""
+    """Draw which traces each event slows, and the values: the next event fixes them and costs elsewhere.
+
+    Some are seldom measured.
+    """
     slowed: dict[int, set[str]] = {}
     fixed: set[str] = set()
     for event in _EVENTS:

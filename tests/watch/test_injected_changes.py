@@ -1,7 +1,8 @@
 """Changes that are put into generated histories: found once, announced once, still triaged, whatever way they arrive.
 
-The same values arrive commit by commit, all at once, in another order, and with runs that break off between their stages.
-The end state is the same: findings with their places and decisions, always; the ledger, where the order is the same.
+The same values arrive commit by commit, all at once, in another order, and with runs that break off between their
+stages. The end state is the same: findings with their places and decisions, always; the ledger, where the order is the
+same.
 """
 
 from __future__ import annotations

@@ -55,7 +55,10 @@ _NUMBERS = count()
 
 @dataclass
 class Reading:
-    """Work in this process as workers of ``place`` do: from what they are sent. Those that are ``blind`` reach no store."""
+    """Work in this process as workers of ``place`` do: from what they are sent.
+
+    Those that are ``blind`` reach no store.
+    """
 
     place: Place = Place.THIS_MACHINE
     blind: Callable[[int], bool] = lambda _: False

@@ -22,9 +22,9 @@ _GITHUB_EVENTS: Final = frozenset(
 )
 """The events whose jobs may upload: those that only people start who may write to the project.
 
-Jobs of ``pull_request`` from a fork have no identity token. ``pull_request_target``, ``workflow_run``, ``issue_comment`` and
-their like have one, with the ref of the default branch, although anyone can start them: such a job may run the code of a
-fork, which would then upload in the name of ``main``.
+Jobs of ``pull_request`` from a fork have no identity token. ``pull_request_target``, ``workflow_run``,
+``issue_comment`` and their like have one, with the ref of the default branch, although anyone can start them: such a
+job may run the code of a fork, which would then upload in the name of ``main``.
 """
 
 _GITLAB_REFS: Final = {"branch": "refs/heads/", "tag": "refs/tags/"}

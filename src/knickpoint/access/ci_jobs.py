@@ -21,8 +21,8 @@ def ci_job_caller(
 ) -> Caller:
     """Return the CI job that sends the identity token ``text``, with the permission to upload.
 
-    A job may upload where a section of ``settings`` names its issuer, project and ref, and the token is made for the audience of
-    this section. Where several do, it has the permissions of all.
+    A job may upload where a section of ``settings`` names its issuer, project and ref, and the token is made for the
+    audience of this section. Where several do, it has the permissions of all.
 
     Args:
         text: the token, without ``Bearer``.
@@ -57,7 +57,7 @@ def ci_job_caller(
 
 
 def _includes(section: CiJobSettings, job: CiJob) -> bool:
-    """Return whether a section names a job. Names are compared whole and with their case."""
+    """Return True if a section names a job. Names are compared whole and with their case."""
     if job.project not in section.projects or (section.protected and not job.protected):
         return False
     return not section.refs or any(fnmatchcase(job.ref, pattern) for pattern in section.refs)

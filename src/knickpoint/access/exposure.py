@@ -1,4 +1,4 @@
-"""Say whether other machines reach a server, what they may do there, and what a person should correct about it."""
+"""The exposure of a server: whether other machines reach it, what they may do there, and what to correct."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Advice:
 
 
 def reaches_other_machines(host: str) -> bool:
-    """Return whether a server that listens at ``host`` is reached from other machines; a name is looked up.
+    """Return True if a server that listens at ``host`` is reached from other machines; a name is looked up.
 
     A name that cannot be resolved counts as reached.
     """
@@ -58,7 +58,7 @@ def check_open_port(host: str, access: AccessSettings, sign_in: Mapping[str, Sig
 
 
 def open_port_notice(access: AccessSettings) -> str:
-    """Return what to say about a port that other machines reach without sign-in."""
+    """Return the notice about a port that other machines reach without sign-in."""
     role = access.anyone.value or AnyoneRole.NONE.value
     return f"This server is open to other machines without sign-in. Whoever reaches it has the role {role}."
 
@@ -72,7 +72,7 @@ def advise(
     tokens: Iterable[Token],
     now: datetime,
 ) -> list[Advice]:
-    """Return what is to be said about the access to an instance whose server listens at ``host``."""
+    """Return the advice about access to an instance whose server listens at ``host``."""
     return [
         *_about_the_port(host, access, sign_in),
         *_about_sign_in(sign_in, list(roles)),

@@ -66,7 +66,9 @@ class KeySource:
         self._lock = threading.Lock()
 
     def find(self, issuer: str, key_id: str) -> SigningKey | None:
-        """Return the key of ``issuer`` with the id ``key_id``, None where it has none. ``issuer`` is a configured address.
+        """Return the key of ``issuer`` with the id ``key_id``, None where it has none.
+
+        ``issuer`` is a configured address.
 
         Without an id, it is the only key of an issuer that has one.
 
@@ -163,7 +165,8 @@ def _signing_key(fields: object) -> SigningKey | None:
         return None
     if fields.get("kty") not in {"RSA", "EC"} or fields.get("use", "sig") != "sig":
         return None
-    # A short modulus is left out here, because the library warns of it; and below, because zeros may make it look longer.
+    # A short modulus is left out here, because the library warns of it; and below, because zeros may make it look
+    # longer.
     modulus = fields.get("n", "")
     if fields["kty"] == "RSA" and not (isinstance(modulus, str) and len(modulus) * 6 >= _SHORTEST_RSA_BITS):
         return None

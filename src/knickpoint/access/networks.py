@@ -38,7 +38,7 @@ def find_address(text: str) -> Address | None:
 
 
 def in_networks(address: Address | None, networks: Sequence[str]) -> bool:
-    """Return whether ``address`` is known and lies in one of ``networks``."""
+    """Return True if ``address`` is known and lies in one of ``networks``."""
     return address is not None and any(address in network for network in _parsed(tuple(networks)))
 
 

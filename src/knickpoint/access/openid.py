@@ -1,7 +1,7 @@
 """Sign people in through an OpenID provider: authorization code flow with PKCE, state and nonce.
 
-Authlib speaks the protocol, ``outgoing`` contacts the provider. The tokens of the provider are used to learn who signed in, and
-then dropped: they are in no cookie, log or message.
+Authlib speaks the protocol, ``outgoing`` contacts the provider. The tokens of the provider are used to learn who signed
+in, and then dropped: they are in no cookie, log or message.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def verify_id_token(text: object, expected: ExpectedToken, keys: KeySource, now:
     """Return the claims of an ID token.
 
     Raises:
-        NotSignedInError: it is not signed by a key of the issuer with an asymmetric algorithm, is made for another client, for
-            another sign-in or by another issuer, or has expired.
+        NotSignedInError: it is not signed by a key of the issuer with an asymmetric algorithm, is made for another
+            client, for another sign-in or by another issuer, or has expired.
         ServiceError: the keys of the issuer cannot be fetched.
     """
     if not isinstance(text, str) or not text.isascii() or len(text) > _LONGEST:
@@ -214,7 +214,7 @@ class OpenIdProvider:
         return found
 
     def _is_complete(self, claims: Mapping[str, Any]) -> bool:
-        """Return whether the ID token has all that is asked for; many providers send it in the user info only."""
+        """Return True if the ID token has all that is asked for; many providers send it in the user info only."""
         wanted = {self.settings.groups_claim, self.settings.name_claim or "email", "name"}
         return wanted <= set(claims)
 

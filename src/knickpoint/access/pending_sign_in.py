@@ -1,7 +1,7 @@
 """A sign-in between its two redirects: what the browser keeps so that only it can finish what it began.
 
-The browser keeps the state as a signed cookie. The nonce and the code verifier (PKCE) are derived from the state with the key of
-the instance, so that they stand in no cookie and need no table.
+The browser keeps the state as a signed cookie. The nonce and the code verifier (PKCE) are derived from the state with
+the key of the instance, so that they stand in no cookie and need no table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PendingSignIn:
     expires: datetime
 
     def is_of(self, state: str) -> bool:
-        """Return whether the provider answers this sign-in, in a time that says nothing about the state."""
+        """Return True if the provider answers this sign-in, in a time that says nothing about the state."""
         return hmac.compare_digest(self.state.encode(), state.encode(errors="replace"))
 
     def nonce(self, key: bytes) -> str:

@@ -42,7 +42,8 @@ def read_document(document: Mapping[str, Any], issuer: str) -> ProviderDocument:
     """Return the description of the provider whose address is ``issuer``.
 
     Raises:
-        ServiceError: it is that of another issuer, lacks an address, or has one that is less protected than the issuer's.
+        ServiceError: it is that of another issuer, lacks an address, or has one that is less protected than the
+            issuer's.
     """
     if document.get("issuer") != issuer:
         raise ServiceError(

@@ -23,8 +23,8 @@ _REMEDY: Final = "Have the proxy set the header itself, once, and drop the one t
 def client_address(scope: Scope, proxies: Sequence[str]) -> str:
     """Return the address that a request of an ASGI ``scope`` came from, "" where it is not known.
 
-    ``X-Forwarded-For`` is believed as far as each hop lies in ``proxies``: from the right, the first address that does not is
-    the client. What stands left of it may be made up.
+    ``X-Forwarded-For`` is believed as far as each hop lies in ``proxies``: from the right, the first address that does
+    not is the client. What stands left of it may be made up.
     """
     peer = find_address(str((scope.get("client") or ("",))[0]))
     client = peer

@@ -25,19 +25,19 @@ _ROLES: Final = {
 
 
 def grants_of_anyone(access: AccessSettings) -> Grants:
-    """Return what callers may do who are not known; people who signed in may do it, too."""
+    """Return the grants of callers who are not known; people who signed in have them too."""
     role = _ROLES.get(access.anyone)
     return Grants.of(role.permissions) if role else NO_GRANTS
 
 
 def grants_of_person(roles: Iterable[RoleSettings], person: SignedIn) -> Grants:
-    """Return what ``person`` may do: the permissions of all roles whose section matches."""
+    """Return the grants of ``person``: the permissions of all roles whose section matches."""
     matching = (Grants.of(rule.role.permissions, rule.repositories) for rule in roles if _matches(rule, person))
     return reduce(or_, matching, NO_GRANTS)
 
 
 def _matches(rule: RoleSettings, person: SignedIn) -> bool:
-    """Return whether the section is about the person: by provider first, then by person, group or domain of the mail."""
+    """Return True if the section is about the person: by provider first, then by person, group or domain of the mail."""
     if rule.sign_in and person.provider not in rule.sign_in:
         return False
     return (
@@ -94,7 +94,7 @@ _RESERVED: Final = ("token:", "github:", "gitlab:", "anyone (")
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a text has only characters that are printed, no space around it, and the length of a name."""
+    """Return True if a text has only characters that are printed, no space around it, and the length of a name."""
     return 0 < len(text) <= _LONGEST and text.isprintable() and text == text.strip()
 
 
@@ -102,7 +102,8 @@ def checked_name(name: str, *, source: str) -> str:
     """Return ``name`` as the name of a caller.
 
     Raises:
-        NotSignedInError: it is empty, too long, has characters that are not printed, or looks like another kind of caller.
+        NotSignedInError: it is empty, too long, has characters that are not printed, or looks like another kind of
+            caller.
     """
     if not is_plain(name) or name.lower().startswith(_RESERVED):
         raise NotSignedInError(
@@ -115,8 +116,9 @@ def checked_name(name: str, *, source: str) -> str:
 def person_of_claims(claims: Mapping[str, Any], settings: SignInSettings) -> SignedIn:
     """Return the person that verified claims describe.
 
-    The name is the mail address if the provider has verified it, else the user name, else the subject. A user name with an ``@``
-    is passed over, because at many providers people choose theirs. Where the configuration names a claim, its value is the name.
+    The name is the mail address if the provider has verified it, else the user name, else the subject. A user name with
+    an ``@`` is passed over, because at many providers people choose theirs. Where the configuration names a claim, its
+    value is the name.
 
     Raises:
         NotSignedInError: the name cannot be used.

@@ -110,8 +110,8 @@ def _read(path: Path) -> bytes:
 
 # Sign claims that a browser keeps, and read them back.
 #
-# The text is a compact JWS with HMAC-SHA256. Each purpose has a key of its own, derived from the key of the instance, so that a
-# text that was signed for one purpose is never read for another one.
+# The text is a compact JWS with HMAC-SHA256. Each purpose has a key of its own, derived from the key of the instance,
+# so that a text that was signed for one purpose is never read for another one.
 
 
 _ALGORITHM: Final = "HS256"

@@ -1,7 +1,7 @@
 """Sessions: a sign-in in one browser, kept as a signed cookie.
 
-The cookie holds who signed in, and never what this person may do: the roles are looked up at each request. The store keeps the
-sessions that ended before their time, so that a copied cookie ends with the sign-out.
+The cookie holds who signed in, and never what this person may do: the roles are looked up at each request. The store
+keeps the sessions that ended before their time, so that a copied cookie ends with the sign-out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _SIGN_IN_AGAIN: Final = "Sign in again."
 class Session:
     """A sign-in in one browser; ``id`` is random and new at each sign-in, and times are whole seconds.
 
-    ``issuer`` is that of the provider at the sign-in: a section that names another provider since then knows other people.
+    ``issuer`` is that of the provider at the sign-in: a section that names another provider since then knows other
+    people.
     """
 
     id: str
@@ -53,7 +54,8 @@ def new_session(person: SignedIn, *, issuer: str, hours: float, now: datetime) -
 def sign_session(session: Session, key: bytes, named_groups: frozenset[str] = frozenset()) -> str:
     """Return the value of the cookie of ``session``.
 
-    Where the groups of the person do not fit into a cookie, it keeps those of ``named_groups``: the groups that have a role.
+    Where the groups of the person do not fit into a cookie, it keeps those of ``named_groups``: the groups that have a
+    role.
 
     Raises:
         InputError: these do not fit either.
@@ -114,7 +116,8 @@ def find_session(
     """Return the session that the cookies hold, or nothing where they hold none.
 
     Raises:
-        NotSignedInError: the session is foreign, has expired or was ended, or its provider is no longer the configured one.
+        NotSignedInError: the session is foreign, has expired or was ended, or its provider is no longer the configured
+            one.
     """
     openid = {name: each.issuer for name, each in config.sign_in.items() if each.kind is SignInKind.OPENID}
     text = cookies.get(session_cookie(https=https), "")
@@ -134,7 +137,8 @@ def session_caller(
     """Return the person whose session the cookies hold, or nothing where they hold none.
 
     Raises:
-        NotSignedInError: the session is foreign, has expired or was ended, or its provider is no longer the configured one.
+        NotSignedInError: the session is foreign, has expired or was ended, or its provider is no longer the configured
+            one.
     """
     session = find_session(cookies, config, store, now, key=key, https=https)
     return None if session is None else person_caller(session.person, config)

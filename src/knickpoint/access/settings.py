@@ -23,14 +23,14 @@ class AnyoneRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Say what callers may do who have not signed in, and how long a sign-in lasts; ``[access]``.
+    """The rights of callers who have not signed in, and the duration of a sign-in; ``[access]``.
 
     Attributes:
-        anyone: role of callers who have not signed in: `none`, `viewer`, `editor` or `admin`. Without sign-in, the server
-            listens to other machines only if this is set.
+        anyone: role of callers who have not signed in: `none`, `viewer`, `editor` or `admin`. Without sign-in, the
+            server listens to other machines only if this is set.
         session_hours: how long a sign-in lasts.
-        session_secret: secret that signs the cookies, as in `${KNICKPOINT_SESSION_SECRET}`; the same on all machines of the
-            instance. Default: the file `session.key` in the instance, which the server makes.
+        session_secret: secret that signs the cookies, as in `${KNICKPOINT_SESSION_SECRET}`; the same on all machines of
+            the instance. Default: the file `session.key` in the instance, which the server makes.
         audit_days: how long entries of the audit log are kept. 0 keeps all.
     """
 
@@ -60,9 +60,9 @@ class SignInSettings:
         client_secret: of an OpenID provider: the secret that it gave to this instance, as in `${OPENID_SECRET}`.
         scopes: of an OpenID provider: what is asked for.
         groups_claim: of an OpenID provider: name of the claim that lists the groups of a person.
-        name_claim: of an OpenID provider: name of the claim that names a person in logs and `[roles]`; people must not be able
-            to choose its value. Default: the mail address if the provider has verified it, else `preferred_username` if it is
-            no mail address, else `sub`.
+        name_claim: of an OpenID provider: name of the claim that names a person in logs and `[roles]`; people must not
+            be able to choose its value. Default: the mail address if the provider has verified it, else
+            `preferred_username` if it is no mail address, else `sub`.
         networks: of a proxy: the networks that it sends from, as in `10.0.0.0/8`. Headers from elsewhere are ignored.
         user_header: of a proxy: the header with the mail address or the name of the person.
         title_header: of a proxy: the header with the name to show.
@@ -122,12 +122,13 @@ class CiJobSettings:
         name: unique in the instance.
         kind: `github` or `gitlab`.
         projects: the projects whose jobs may upload, as in `owner/name`.
-        refs: patterns of the branches and tags whose jobs may upload, as in `refs/heads/main` or `refs/tags/*`. Default:
-            all, also those of pull requests.
+        refs: patterns of the branches and tags whose jobs may upload, as in `refs/heads/main` or `refs/tags/*`.
+            Default: all, also those of pull requests.
         protected: whether only jobs of protected branches and tags may upload.
         audience: audience that the token must be made for. Default: the public address of the server.
-        issuer: address of the service that signs the tokens: of GitHub Enterprise Server, `https://HOST/_services/token`; of
-            GitLab, its own address. Default: that of GitHub Actions, or `https://gitlab.com`.
+        issuer: address of the service that signs the tokens: of GitHub Enterprise Server,
+            `https://HOST/_services/token`; of GitLab, its own address. Default: that of GitHub Actions, or
+            `https://gitlab.com`.
         repositories: names of the repositories that they may upload to. Default: all.
     """
 

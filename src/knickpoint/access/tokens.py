@@ -1,7 +1,7 @@
 """Tokens for machines: create, verify, list and revoke them.
 
-The secret of a token is shown once and stored nowhere; the store has its SHA-256. A secret has 256 random bits, so there
-is nothing to guess or to look up in tables, and neither salt nor a slow hash is needed.
+The secret of a token is shown once and stored nowhere; the store has its SHA-256. A secret has 256 random bits, so
+there is nothing to guess or to look up in tables, and neither salt nor a slow hash is needed.
 """
 
 from __future__ import annotations
@@ -200,7 +200,10 @@ def read_since(text: str, now: datetime) -> datetime:
 
 
 def _read(text: str, now: datetime, *, days: int) -> datetime:
-    """Read ``text``; numbers of days count in the direction of ``days``, and a date means its end if that is positive."""
+    """Read ``text``.
+
+    Numbers of days count in the direction of ``days``, and a date means its end if that is positive.
+    """
     shown = text if len(text) <= 40 else f"{text[:40]}…"
     try:
         if found := _DAYS.fullmatch(text):

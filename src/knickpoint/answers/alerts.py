@@ -41,7 +41,10 @@ _LONGEST = 1000
 
 
 class AlertRequest(Answer):
-    """The settings of an alert, as in `[alerts.NAME]` of knickpoint.toml; those that are missing have their defaults."""
+    """The settings of an alert, as in `[alerts.NAME]` of knickpoint.toml.
+
+    Those that are missing have their defaults.
+    """
 
     query: Text = Field(default="", max_length=10_000)
     repository: Text = Field(default="", max_length=_LONGEST)
@@ -328,7 +331,7 @@ _LARGEST: Final = 5
 
 
 def read_alert_record(instance: Instance, visible: VisibleRepositories, name: str) -> AlertRecordAnswer:
-    """Return what the alert ``name`` did in the repositories that the caller may read.
+    """Read the record of the alert ``name`` in the repositories that the caller may read.
 
     Raises:
         UnknownError: there is no such alert.

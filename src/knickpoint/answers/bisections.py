@@ -186,7 +186,7 @@ def list_remeasured(visible: VisibleRepositories, key: int, line_name: str) -> l
 
 
 def _factor(unit: str, wanted: str) -> float | None:
-    """Return what turns values of one unit into another, None for units of other dimensions."""
+    """Return the factor from values of one unit to another, None for units of other dimensions."""
     if unit == wanted or not unit:
         return 1.0
     source, target = read_unit(unit), read_unit(wanted)

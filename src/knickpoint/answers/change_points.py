@@ -95,7 +95,7 @@ def _region(values: NDArray[np.float64], begin: int, end: int) -> RegionAnswer:
 
 
 def _starts(point: ChangePoint, line: Line) -> list[int]:
-    """Return where regions begin at a change: at its commit, and behind the last one of a drift."""
+    """Return the indices where regions begin at a change: at its commit, and behind the last one of a drift."""
     behind = [] if point.until is None else [line.positions.get(point.until, -1) + 1]
     return [line.positions[point.suspect_range.slot], *behind]
 
@@ -105,7 +105,7 @@ _Alerts = Mapping[int, Sequence[Alert]]
 
 
 def _notes(points: Sequence[ChangePoint], alerts: _Alerts, line: Line, values: NDArray[np.float64]) -> dict[int, str]:
-    """Return what the levels of ``points`` do not say, by id."""
+    """Return notes on the levels of ``points``, by id."""
     notes = {point.id: finding_note(point, alerts.get(point.change_id, ()), line, values) for point in points}
     return {key: note for key, note in notes.items() if note}
 

@@ -134,7 +134,7 @@ def report_commit(visible: VisibleRepositories, line: Line, revision: str) -> Co
 def _changes(
     store: Store, line: Line, selection: Selection, most: int, only: Sequence[int] | None = None
 ) -> tuple[int, list[ChangeAnswer]]:
-    """Return how many changes there are, and the answers for the first of them."""
+    """Return the number of changes, and the answers for the first of them."""
     if only is not None and not only:
         return 0, []
     repository = line.repository

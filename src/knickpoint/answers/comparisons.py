@@ -40,7 +40,10 @@ class ComparisonSideAnswer(Answer):
 
 
 class JudgedBenchmarkAnswer(Answer):
-    """The verdict on one benchmark, with the names that `knick check --format json` has. Numbers that are not known are null."""
+    """The verdict on one benchmark, with the names that `knick check --format json` has.
+
+    Numbers that are not known are null.
+    """
 
     trace_id: int | None = Field(description="Null where the history does not know the trace.")
     trace: str = Field(description="Key of the trace.")
@@ -128,7 +131,10 @@ class ListRequest:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkList:
-    """The listed benchmarks, ``total`` in all; ``by`` is the param that parts them into suites, "" where there are none."""
+    """The listed benchmarks, ``total`` in all.
+
+    ``by`` is the param that parts them into suites, "" where there are none.
+    """
 
     total: int
     traces: list[JudgedBenchmarkAnswer]
@@ -182,7 +188,8 @@ def _short(values: tuple[float, ...]) -> list[float]:
     return [float(f"{value:.{_DIGITS}g}") for value in values]
 
 
-# Build the answers about two commits that are compared, or about results that someone sends; what is sent is not stored.
+# Build the answers about two commits that are compared, or about results that someone sends; what is sent is not
+# stored.
 
 
 _MOST_COMPARED: Final = 2_000
@@ -210,8 +217,8 @@ class ComparisonRequest:
 class UploadedRequest:
     """What the results of the file ``name`` are compared with, and which part of the list is wanted.
 
-    The base is a revision, or with a ``base_name`` or ``base_bytes`` another file: so many bytes of the body, from its beginning.
-    ``partial`` says that the new results lack benchmarks on purpose.
+    The base is a revision, or with a ``base_name`` or ``base_bytes`` another file: so many bytes of the body, from its
+    beginning. ``partial`` says that the new results lack benchmarks on purpose.
     """
 
     repository: str
@@ -261,8 +268,8 @@ def compare_uploaded(
         DeadlineError: the time of the request is up.
         FormatError: a file cannot be read; ``where`` names it and the place in it.
         HistoryError: there is no such repository, line or commit, or the commit is not on the line.
-        InputError: a file has no results or those of too many traces, the new results are of several commits, the query selects
-            nothing, or an option cannot be.
+        InputError: a file has no results or those of too many traces, the new results are of several commits, the query
+            selects nothing, or an option cannot be.
         QueryError: the query cannot be read.
     """
     if wanted.base_name or wanted.base_bytes:
@@ -335,7 +342,10 @@ def _answer(
     *,
     selected: int | None = None,
 ) -> ComparisonAnswer:
-    """Return the answer; ``selected`` are the traces of the query, where there may be more than those that were judged."""
+    """Return the answer.
+
+    ``selected`` are the traces of the query, where there may be more than those that were judged.
+    """
     compared = len(report.benchmarks)
     return ComparisonAnswer.of(
         list_benchmarks(report, wanted.listed),
@@ -359,7 +369,7 @@ def _commit_side(store: Store, at: LinePosition) -> ComparisonSideAnswer:
 
 
 def _read(instance: Instance, data: bytes, name: str, repository: str) -> NewResults:
-    """Return what a file states; nothing of it is kept."""
+    """Read a file and keep nothing of it."""
     read = read_separately(instance, data, name=name, repository=repository)
     keys = {key for run in read.runs for key in run.results.keys}
     if len(keys) > _MOST_COMPARED:

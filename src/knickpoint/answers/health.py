@@ -151,8 +151,8 @@ def list_alerts(
 ) -> list[AlertAnswer]:
     """List the alerts that run by name, each with its last run and the reason why it cannot run, or may find nothing.
 
-    With ``shadowed``, also those that do not run because another has their name. Without ``warnings``, no trace is read.
-    A run over repositories that the caller may not read gives neither its reason nor its size.
+    With ``shadowed``, also those that do not run because another has their name. Without ``warnings``, no trace is
+    read. A run over repositories that the caller may not read gives neither its reason nor its size.
     """
     known = visible.all()
     lines = [Lines(instance.store, repository) for repository in known]

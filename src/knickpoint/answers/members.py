@@ -118,9 +118,9 @@ class MembersAnswer(Answer):
 
 # Build sparklines: the values around a change, few enough for a small drawing.
 #
-# A sparkline has 24 measured values on each side. Most traces are measured at almost every commit, so 48 commits on each
-# side suffice; where they do not, the search is repeated over 512. Change points whose surroundings overlap are read
-# together, as one block of values, as long as the block stays small.
+# A sparkline has 24 measured values on each side. Most traces are measured at almost every commit, so 48 commits on
+# each side suffice; where they do not, the search is repeated over 512. Change points whose surroundings overlap are
+# read together, as one block of values, as long as the block stays small.
 
 
 _SIDE: Final = 24

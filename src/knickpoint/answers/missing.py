@@ -82,7 +82,9 @@ Rename = Callable[..., None]
 def list_missing(
     instance: Instance, visible: VisibleRepositories, repository: str, *, traces: int | None = _MOST_TRACES
 ) -> list[MissingAnswer]:
-    """List what is missing in a repository, or in all that the caller may read. Reads the values that changed since it was asked last.
+    """List what is missing in a repository, or in all that the caller may read.
+
+    Reads the values that changed since it was asked last.
 
     An entry has its first ``traces`` traces, all of them without a number.
 

@@ -118,9 +118,10 @@ def read_overview(
     shared: SharedOverviewAnswer,
     assigned: AssignedAnswer,
 ) -> OverviewAnswer:
-    """Return what happened since a time in a repository, or in all that the caller may read, and what waits there.
+    """Read the events since a time in a repository, or in all that the caller may read, and what waits there.
 
-    ``shared`` and ``assigned`` are what :func:`read_shared_overview` and :func:`read_assigned` returned for the same repository.
+    ``shared`` and ``assigned`` are what :func:`read_shared_overview` and :func:`read_assigned` returned for the same
+    repository.
 
     Raises:
         HistoryError: there is no such repository.
@@ -139,7 +140,7 @@ def read_assigned(visible: VisibleRepositories, repository: str) -> AssignedAnsw
 
 
 def read_shared_overview(instance: Instance, visible: VisibleRepositories, repository: str) -> SharedOverviewAnswer:
-    """Return what is the same for everybody in a repository, or in all that the caller may read.
+    """Read the part of the overview that is the same for everybody who may read the repositories.
 
     That is what waits, what fails and what was announced lately.
 
@@ -216,7 +217,7 @@ def _news(store: Store, repository: Repository, announcements: Sequence[Announce
 
 
 def _is_updated(announced: Announcement, stated: StatementAnswer | None) -> bool:
-    """Return whether a change is no longer what was announced of it."""
+    """Return True if a change is no longer what was announced of it."""
     recovered = ChangeCondition.RECOVERED if announced.condition is Condition.RECOVERED else ChangeCondition.PRESENT
     condition = _ENDED.get(announced.kind, recovered)
     said = (announced.direction, announced.size_text, condition)

@@ -14,7 +14,9 @@ from knickpoint.watch.trend import NEAR, focus_at, read_trend
 def draw_plot(
     visible: VisibleRepositories, key: int, *, line_name: str, at: str, size: tuple[int, int], theme: Theme
 ) -> Drawing:
-    """Draw the trace ``key`` on a line, with its newest change; with ``at``, what is near the change next to that commit.
+    """Draw the trace ``key`` on a line, with its newest change.
+
+    With ``at``, what is near the change next to that commit.
 
     Raises:
         UnknownError: there is no such trace.

@@ -89,7 +89,7 @@ _NEWEST: Final = 2000
 
 
 def list_runs(visible: VisibleRepositories, key: int, revision: str) -> list[RunAnswer]:
-    """Return what each run gave to the trace ``key`` at a commit, including failures and skips.
+    """List the results of each run for the trace ``key`` at a commit, including failures and skips.
 
     Raises:
         UnknownError: there is no such trace or commit.

@@ -146,7 +146,7 @@ def _traces(visible: VisibleRepositories, line: Line, target: str) -> Traces:
 
 
 def _within(times: NDArray[np.float64], asked: GrafanaRange) -> NDArray[np.bool_]:
-    """Return which commits have a time, and one within the range that is asked for."""
+    """Return the commits that have a time within the range that is asked for."""
     start, end = (_utc(moment).timestamp() for moment in (asked.start, asked.end))
     within: NDArray[np.bool_] = (times != 0) & (times >= start) & (times <= end)
     return within

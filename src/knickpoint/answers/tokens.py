@@ -122,7 +122,7 @@ def revoke_token(store: Store, caller: Caller, name: str) -> TokenAnswer:
 
 
 def _administers(caller: Caller, repositories: Collection[str]) -> bool:
-    """Return whether ``caller`` is an admin of all ``repositories``, of every one where none is named.
+    """Return True if ``caller`` is an admin of all ``repositories``, of every one where none is named.
 
     An admin may do everything, so a token for these repositories grants no more, whatever its scopes.
     """

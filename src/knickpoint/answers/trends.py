@@ -70,8 +70,8 @@ class TrendsAnswer(Answer):
 
 # Build the sums of many traces: how a project goes, and each of its suites.
 #
-# Not all values are read: of each part, a few chunks of traces are chosen, spread evenly over its ids, and a few traces in
-# each. What is read is bounded, whatever the size of the instance.
+# Not all values are read: of each part, a few chunks of traces are chosen, spread evenly over its ids, and a few traces
+# in each. What is read is bounded, whatever the size of the instance.
 
 
 MOST_PARTS: Final = 60
@@ -234,7 +234,7 @@ def _trend(sample: _Sample, values: _Values, signs: Mapping[int, float]) -> Tren
 
 
 def _better(sample: _Sample, signs: Mapping[int, float], *, directed: bool) -> Better:
-    """Return which side of 1 is better for a part: that of its traces, if all agree, else below 1."""
+    """Return the better side of 1 for a part: that of its traces, if all agree, else below 1."""
     if not directed:
         return Better.UNKNOWN
     agree = {signs[key] for key in sample.read.tolist() if key in signs} == {-1.0}

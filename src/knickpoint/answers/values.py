@@ -64,7 +64,7 @@ class WantedValues:
     summary: Summary = MEDIAN
 
     def shared(self, crowd: int) -> WantedValues:
-        """Return what is wanted where more traces than ``crowd`` have as many points in all as so many traces would have."""
+        """Return the shared request where more traces than ``crowd`` have as many points in all as so many traces would have."""
         points = max(2, self.points * crowd // len(self.traces)) if len(self.traces) > crowd else self.points
         return replace(self, points=points)
 
@@ -125,7 +125,7 @@ def pack_values(store: Store, wanted: WantedValues) -> bytes:
 
 
 def pack_compact_values(store: Store, wanted: WantedValues) -> bytes:
-    """Return what ``pack_values`` returns in half as many bytes, with about seven digits of each value.
+    """Pack values as ``pack_values`` does in half as many bytes, with about seven digits of each value.
 
     Little-endian, one trace after the other: n and the number of measured commits as uint32, the factor that its
     values are multiplied with as float64 (1 unless they are out of the range of float32), n distances from the
@@ -163,7 +163,7 @@ def pack_found_values(store: Store, wanted: WantedValues, *, compact: bool) -> b
 
 
 def value_factors(greatest: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what to divide values by so that they are in the range of float32, by their ``greatest`` magnitudes."""
+    """Return the divisors that bring values into the range of float32, by their ``greatest`` magnitudes."""
     limits = np.finfo(np.float32)
     fits = (greatest == 0) | ((greatest >= float(limits.tiny)) & (greatest <= float(limits.max)))
     return np.where(fits, 1.0, greatest)

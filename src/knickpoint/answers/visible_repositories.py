@@ -92,8 +92,9 @@ _VERBS = {
 # The repositories that a caller may read: the only way from a request to what the store has.
 #
 # A repository that the caller may not read does not exist for the caller: asking for it, for its traces and for its
-# findings gives the errors that names and ids give which were never used. Routes therefore take the visible repositories,
-# and no store. Answers get a repository, a trace or a finding of a request from here, and read on from there.
+# findings gives the errors that names and ids give which were never used. Routes therefore take the visible
+# repositories, and no store. Answers get a repository, a trace or a finding of a request from here, and read on from
+# there.
 
 
 _MOST_NAMED: Final = 5
@@ -112,7 +113,7 @@ class VisibleRepositories:
 
     @classmethod
     def to_local_user(cls, store: Store) -> Self:
-        """Return what exists for the user of this process: everything."""
+        """Return everything, for the user of this process."""
         return cls(store, local_caller())
 
     @property
@@ -122,13 +123,16 @@ class VisibleRepositories:
 
     @property
     def extent(self) -> frozenset[str] | None:
-        """The names that the caller may read, None for every one, also those to come; callers of one extent see the same."""
+        """The names that the caller may read, None for every one, also those to come.
+
+        Callers of one extent see the same.
+        """
         granted = self.caller.grants.repositories
         readable = frozenset(name for name, permissions in granted.items() if Permission.READ in permissions)
         return None if self.is_everything else readable
 
     def shows(self, name: str) -> bool:
-        """Return whether the caller may read a repository of this name, if there is one."""
+        """Return True if the caller may read a repository of this name, if there is one."""
         return self.caller.grants.allow(Permission.READ, name)
 
     # Repositories

@@ -23,7 +23,7 @@ class Device:
     slots: int = 1
 
     def fits(self, job: ProbeJob) -> bool:
-        """Return whether it has the params that the job asks for, serves its use, and is the device that it names, if any."""
+        """Return True if it has the params that the job asks for, serves its use, and is the device that it names, if any."""
         wanted = job.recipe.params
         return (
             (not job.device or job.device == self.name)
@@ -37,10 +37,10 @@ class ProbeJob:
     """One probe to make.
 
     ``probe`` is its id, unique in the instance; a job that is submitted again with it is the same probe. ``requester``
-    names the bisection or schedule (``B12``, ``schedule nightly``), for fair shares. ``locations`` has the git address or path of
-    each repository that takes part: the main one under "", others by name. ``device`` is the device that has to make it,
-    "" for any that fits. ``priority``: larger goes first. ``ingest`` says how the results are read and their traces named,
-    as in an import; its sources do not matter here. ``added_params`` join every trace key.
+    names the bisection or schedule (``B12``, ``schedule nightly``), for fair shares. ``locations`` has the git address
+    or path of each repository that takes part: the main one under "", others by name. ``device`` is the device that has
+    to make it, "" for any that fits. ``priority``: larger goes first. ``ingest`` says how the results are read and
+    their traces named, as in an import; its sources do not matter here. ``added_params`` join every trace key.
     """
 
     probe: str
@@ -66,8 +66,8 @@ class ProbeJob:
 class DevicePool(Protocol):
     """Makes probes on devices.
 
-    A device that dies, hangs or loses its network costs one probe: its result has the outcome LOST, and the caller submits
-    the job again under a new id. A result is returned once.
+    A device that dies, hangs or loses its network costs one probe: its result has the outcome LOST, and the caller
+    submits the job again under a new id. A result is returned once.
     """
 
     def devices(self) -> tuple[Device, ...]:

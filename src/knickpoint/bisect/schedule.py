@@ -17,8 +17,9 @@ from knickpoint.model.commit import Commit
 class FillRange:
     """A suspect range: ``commits`` after the last good one, oldest first; the last of them is the first bad one.
 
-    ``answered`` are the places in ``commits`` that are measured or about to be, ``impossible`` those that cannot be. Both ends
-    of the range are measured. ``weights`` has how likely each commit is the cause, not negative, of any sum; empty for equally.
+    ``answered`` are the places in ``commits`` that are measured or about to be, ``impossible`` those that cannot be.
+    Both ends of the range are measured. ``weights`` has how likely each commit is the cause, not negative, of any sum;
+    empty for equally.
     """
 
     commits: tuple[str, ...]
@@ -30,9 +31,9 @@ class FillRange:
 def useful_commits(suspects: FillRange, count: int) -> tuple[str, ...]:
     """Return at most ``count`` commits to measure at the same time, the most useful first.
 
-    A measurement at a commit says on which side of it the change is. So the next commit is the one that leaves the least
-    weight on its heavier side, in the heaviest stretch between two places with an answer. Of one commit, that is the middle;
-    of three, the middle and the middles of both halves, so that two rounds decide a range of sixteen.
+    A measurement at a commit says on which side of it the change is. So the next commit is the one that leaves the
+    least weight on its heavier side, in the heaviest stretch between two places with an answer. Of one commit, that is
+    the middle; of three, the middle and the middles of both halves, so that two rounds decide a range of sixteen.
     """
     last = len(suspects.commits) - 1
     weights = suspects.weights if sum(suspects.weights) > 0 else (1.0,) * len(suspects.commits)
@@ -48,7 +49,10 @@ def useful_commits(suspects: FillRange, count: int) -> tuple[str, ...]:
 
 
 def _most_useful(weights: Sequence[float], answered: Sequence[int], taken: frozenset[int]) -> int | None:
-    """Return the place that splits the heaviest stretch that has one best; stretches lie between places in ``answered``."""
+    """Return the place that splits the heaviest stretch that has one best.
+
+    Stretches lie between places in ``answered``.
+    """
     best: tuple[float, float, int] | None = None
     for low, high in pairwise(answered):
         free = [place for place in range(low + 1, high) if place not in taken]
@@ -73,8 +77,8 @@ def _heavier_side(weights: Sequence[float], low: int, place: int, high: int) -> 
 class Waiting:
     """The commits that are newer than the last measured one, oldest first, and when the next one is measured.
 
-    ``since`` is the time of the oldest of them. ``due`` is when one is measured if no further commit arrives; it may be past.
-    Both are None where no commit waits, ``due`` also where only an event asks for measurements.
+    ``since`` is the time of the oldest of them. ``due`` is when one is measured if no further commit arrives; it may be
+    past. Both are None where no commit waits, ``due`` also where only an event asks for measurements.
     """
 
     commits: tuple[Commit, ...] = ()
@@ -88,14 +92,15 @@ def due_commits(
     """Return the commits of ``line`` to measure now.
 
     With EVERY, that is the newest commit, as soon as ``settings.commits`` are new or the oldest new one has waited for
-    ``settings.minutes``. With EACH, it is each new commit; on a line without any measurement the newest one, for a schedule does
-    not measure the past. With EVENT, it is none.
+    ``settings.minutes``. With EACH, it is each new commit; on a line without any measurement the newest one, for a
+    schedule does not measure the past. With EVENT, it is none.
 
     Args:
         line: the commits by first parent, oldest first.
         measured: the hashes of commits that have results or were chosen before, whatever became of them.
         settings: those of the schedule.
-        now: the time, aware. A commit waits since its own time; one whose time lies in the future since that of the commit before.
+        now: the time, aware. A commit waits since its own time; one whose time lies in the future since that of the
+            commit before.
     """
     waiting = waiting_commits(line, measured, settings, now)
     if not waiting.commits or waiting.due is None:
@@ -108,7 +113,10 @@ def due_commits(
 def waiting_commits(
     line: Sequence[Commit], measured: Collection[str], settings: ScheduleSettings, now: datetime
 ) -> Waiting:
-    """Return the commits after the last measured one, and when one of them is measured; arguments as in :func:`due_commits`."""
+    """Return the commits after the last measured one, and when one of them is measured.
+
+    Arguments as in :func:`due_commits`.
+    """
     known = frozenset(measured)
     commits: list[Commit] = []
     for commit in reversed(line):

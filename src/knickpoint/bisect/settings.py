@@ -31,16 +31,17 @@ _NOT_OF_THE_PROBE = frozenset(
 _PROBES_PER_HALVING: Final = 40
 """Probes that a search may make for each halving of its range, where the recipe has no bound of its own.
 
-Searches of changes of one standard deviation of a probe take about a quarter of that in the mean, and their tails all of it.
+Searches of changes of one standard deviation of a probe take about a quarter of that in the mean, and their tails all
+of it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeSettings:
-    """Say how a commit is built and measured; ``[bisect.NAME]``.
+    """A recipe to build and measure a commit; ``[bisect.NAME]``.
 
-    Commands are a program and its arguments, as in `["make", "bench"]`; no shell reads them. They run in a worktree of the
-    commit. A step that ends with exit code 125 skips the commit.
+    Commands are a program and its arguments, as in `["make", "bench"]`; no shell reads them. They run in a worktree of
+    the commit. A step that ends with exit code 125 skips the commit.
 
     Attributes:
         name: unique in the instance.
@@ -51,26 +52,29 @@ class RecipeSettings:
         results: files that the measure command writes, below the worktree, as in `build/*.json`.
         format: name of the format of these files. Without it, it is recognised.
         artefact: what the build makes, below the worktree, as in `build/app`; it is kept by commit, and built once.
-        prebuilt: where finished artefacts are found: a directory, relative to the instance, or an address, with `{commit}` in it, as in
-            `https://ci.example.org/builds/{commit}.tar.gz` or `s3://builds/{commit}.tar`.
+        prebuilt: where finished artefacts are found: a directory, relative to the instance, or an address, with
+            `{commit}` in it, as in `https://ci.example.org/builds/{commit}.tar.gz` or `s3://builds/{commit}.tar`.
         prepare_seconds: time limit of the prepare command.
         build_seconds: time limit of the build command.
         measure_seconds: time limit of the measure command.
         params: params that a device must have, as in `arch = "arm64"`.
         environment: variables that the commands get, in addition to PATH, HOME, LANG and TZ.
         query: traces that this recipe measures; findings in them can be bisected with it. "" means all.
-        also: other repositories that take part, by name, each with the directory below the worktree where it is checked out.
+        also: other repositories that take part, by name, each with the directory below the worktree where it is checked
+            out.
         repeats: how many runs of the measure command a probe makes.
         probability: how sure a culprit has to be.
-        find: the size of the change that a search looks for, relative to the level before it: 0.05 is 5 %. A search ends without a
-            culprit only once a change of this size is excluded. 0 is half of what the history shows, or the noise of a probe without one.
-        most_probes: how many probes one bisection may make. 0 allows 40 for each halving of the range and 80 more: 240 for sixteen
-            commits, 480 for a thousand.
+        find: the size of the change that a search looks for, relative to the level before it: 0.05 is 5 %. A search
+            ends without a culprit only once a change of this size is excluded. 0 is half of what the history shows, or
+            the noise of a probe without one.
+        most_probes: how many probes one bisection may make. 0 allows 40 for each halving of the range and 80 more: 240
+            for sixteen commits, 480 for a thousand.
         most_minutes: how long one bisection may take. 0 has no limit.
         minimum_effect: findings of at least this relative size are bisected without being asked for. 0 means none.
         budget_hours: device hours that bisections by rule may take within a day.
-        same_machine: the devices measure like the machines whose results the traces have. Then results of probes join these
-            traces. Without it, they do only where they name the same machine; others stay in the journal of the bisection.
+        same_machine: the devices measure like the machines whose results the traces have. Then results of probes join
+            these traces. Without it, they do only where they name the same machine; others stay in the journal of the
+            bisection.
     """
 
     name: str
@@ -99,7 +103,7 @@ class RecipeSettings:
     same_machine: bool = False
 
     def probes_allowed(self, commits: int) -> int:
-        """Return how many probes a search among so many commits may make, so that none goes on for ever."""
+        """Return the most probes that a search among so many commits may make, so that none goes on for ever."""
         return self.most_probes or _PROBES_PER_HALVING * (2 + math.ceil(math.log2(max(commits, 1))))
 
     @property
@@ -145,7 +149,7 @@ class ScheduleMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSettings:
-    """Say which commits are measured; ``[schedule.NAME]``.
+    """The commits that are measured as they arrive; ``[schedule.NAME]``.
 
     Attributes:
         name: unique in the instance.
@@ -172,14 +176,16 @@ class ScheduleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """Say where probes run; ``[pool]``.
+    """The place where probes run; ``[pool]``.
 
     Attributes:
-        address: where the scheduler of the pool listens or is found, as in `tls://pool.example.org:8786`. Without it, this machine
-            makes the probes.
-        at_once: without an address: how many probes run on this machine at the same time. More than one disturb each other.
+        address: where the scheduler of the pool listens or is found, as in `tls://pool.example.org:8786`. Without it,
+            this machine makes the probes.
+        at_once: without an address: how many probes run on this machine at the same time. More than one disturb each
+            other.
         secret: secret that agents prove to know, as in `${KNICKPOINT_POOL_SECRET}`.
-        certificate: path of a file (PEM), relative to the instance, with the certificate of the scheduler and of agents.
+        certificate: path of a file (PEM), relative to the instance, with the certificate of the scheduler and of
+            agents.
         private_key: path of the private key of the certificate.
         authorities: path of a file (PEM) with the certificates of the authorities to trust.
         heartbeat_seconds: an agent that is silent for so long has lost its probe.

@@ -41,7 +41,7 @@ _SPACE: Final = re.compile(r"\s*")
 
 
 class Kind(Enum):
-    """Say what a token is."""
+    """The kind of a token."""
 
     NAME = "a name"
     NUMBER = "a number"
@@ -52,7 +52,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a formula; ``start`` and ``stop`` are its offsets in the formula, ``text`` is its text without quotes."""
+    """A piece of a formula.
+
+    ``start`` and ``stop`` are its offsets in the formula, ``text`` is its text without quotes.
+    """
 
     kind: Kind
     text: str
@@ -67,7 +70,7 @@ def formula_error(formula: str, offset: int, message: str, remedy: str) -> Query
 
 
 def _remedy(character: str) -> str:
-    """Return what to do about a character that begins no token."""
+    """Return the remedy for a character that begins no token."""
     return 'Write a query in double quotes, as in filter("a=b").' if character in "=!~*|" else "Take it out."
 
 
@@ -275,8 +278,8 @@ def parse(formula: str) -> Node:
 
 # Derive the unit of a calculated trace from its formula.
 #
-# A formula keeps the unit of the traces that it reads where every function and operator keeps it. After ``norm``, values
-# are standard deviations of each trace. Any other formula has no unit.
+# A formula keeps the unit of the traces that it reads where every function and operator keeps it. After ``norm``,
+# values are standard deviations of each trace. Any other formula has no unit.
 
 
 _DEVIATIONS: Final = "σ"

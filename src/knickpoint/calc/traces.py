@@ -108,7 +108,7 @@ def _rows_by_rest(side: list[Params], distinguishing: set[str]) -> dict[Rest, li
 
 
 def pair(left: Traces, right: Traces) -> list[tuple[int, int]]:
-    """Return which row of ``left`` goes with which row of ``right``.
+    """Pair the rows of ``left`` and ``right`` that belong together.
 
     A single trace goes with every trace of the other side. Otherwise params that have no value in common on the two
     sides distinguish the sides and are ignored; traces that agree in all other params go together. A trace without a

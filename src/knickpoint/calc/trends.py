@@ -1,8 +1,8 @@
 """Sum up many traces as one: the geometric mean of what they measure, relative to where they began, with its uncertainty.
 
-The traces may have any unit and any level: only ratios count. A trace for which higher is better counts by its inverse, so
-that a rise of the sum is always a change for the worse. The guide is ``docs/guide/dashboard.md``, the
-design ``docs/decisions/plots-and-charts.md``.
+The traces may have any unit and any level: only ratios count. A trace for which higher is better counts by its inverse,
+so that a rise of the sum is always a change for the worse. The guide is ``docs/guide/dashboard.md``, the design
+``docs/decisions/plots-and-charts.md``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _FEWEST_COMMITS: Final = 4
 class Trend:
     """How a set of traces went.
 
-    ``series`` is the mean log ratio to the level at the beginning, by commit: NaN where none was measured. ``change`` is
-    that of the level at the end, ``deviation`` its standard error; both are NaN without a trace that was measured at
+    ``series`` is the mean log ratio to the level at the beginning, by commit: NaN where none was measured. ``change``
+    is that of the level at the end, ``deviation`` its standard error; both are NaN without a trace that was measured at
     both ends. ``used`` traces were measured there, and ``population`` is how many there are, read or not.
     """
 
@@ -46,13 +46,14 @@ class Trend:
 def trend_of(values: NDArray[np.floating], signs: NDArray[np.float64], population: int) -> Trend:
     """Return the trend of a sample of traces.
 
-    Traces count that were measured in the first and in the last third of the measured commits. Between two values, a trace
-    keeps the earlier one. The level at either end is the median of the mean of 20 measured commits, or of a third where
-    there are fewer. Its standard error has two parts: the scatter of the mean from commit to commit, and, where not all of
-    the population was read, that of a random sample without replacement.
+    Traces count that were measured in the first and in the last third of the measured commits. Between two values, a
+    trace keeps the earlier one. The level at either end is the median of the mean of 20 measured commits, or of a third
+    where there are fewer. Its standard error has two parts: the scatter of the mean from commit to commit, and, where
+    not all of the population was read, that of a random sample without replacement.
 
     Args:
-        values: shape (traces, commits), NaN for missing. Values that are not positive have no logarithm, and are missing.
+        values: shape (traces, commits), NaN for missing. Values that are not positive have no logarithm, and are
+            missing.
         signs: by trace, 1 where a rise is worse, -1 where it is better.
         population: how many traces the sample stands for.
     """

@@ -26,7 +26,7 @@ _FIRST = "benchmark"
 
 
 def no_trace_remedy(store: Store, repositories: Iterable[Repository], text: str) -> str:
-    """Return what to do about a query that matches nothing: the similar one that matches, else where to look."""
+    """Return the remedy for a query without a match: a similar one that matches, else where to look."""
     if _FORMULA.search(text):
         return "This looks like a formula: knick query --formula takes it."
     for repository in repositories:
@@ -129,7 +129,8 @@ def parse_terms(store: Store, repositories: Sequence[Repository], text: str) -> 
     """Return the query that ``text`` means.
 
     Raises:
-        QueryError: it cannot be read; where a word is the name of a benchmark or similar, the error says how to write it.
+        QueryError: it cannot be read; where a word is the name of a benchmark or similar, the error says how to write
+            it.
     """
     from knickpoint.model.query import parse_query
 

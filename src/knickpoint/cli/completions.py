@@ -1,7 +1,7 @@
 """What a shell offers behind the cursor: names of an instance, where the working directory has one.
 
-A parameter is completed by its name, so that no command has to say how. Nothing is printed and no error is shown: a shell
-that waits for names gets none.
+A parameter is completed by its name, so that no command has to say how. Nothing is printed and no error is shown: a
+shell that waits for names gets none.
 """
 
 from __future__ import annotations

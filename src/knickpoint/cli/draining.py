@@ -71,7 +71,10 @@ class Drain:
         )
 
     def begin(self, requests: int = 0) -> None:
-        """Say that the process takes nothing new, and waits for ``requests`` and for the tasks of the worker; only once."""
+        """Say that the process takes nothing new, and waits for ``requests`` and for the tasks of the worker.
+
+        Only once.
+        """
         self.limit()
         if self._begun is not None:
             return
@@ -107,9 +110,9 @@ class Drain:
 class WorkThread:
     """Runs ``worker`` in a thread while a ``with`` lasts.
 
-    At its end, or from :meth:`stop` on, the worker takes nothing new. What it works on may take ``drain_seconds`` of the
-    configuration; after that, the process gives its events back and ends with the exit code 2. What was not finished is
-    undone by the database and done again by another worker.
+    At its end, or from :meth:`stop` on, the worker takes nothing new. What it works on may take ``drain_seconds`` of
+    the configuration; after that, the process gives its events back and ends with the exit code 2. What was not
+    finished is undone by the database and done again by another worker.
 
     Attributes:
         instance: the open instance of the worker.
@@ -182,7 +185,10 @@ def _give_back(announce: Callable[[str], None], worker: Worker) -> None:
 
 
 def _descendants(process: int) -> Iterator[int]:
-    """Yield the processes that ``process`` started, and those that these started; none on a system without ``/proc``."""
+    """Yield the processes that ``process`` started, and those that these started.
+
+    None on a system without ``/proc``.
+    """
     parents: dict[int, int] = {}
     for file in _PROCESSES.glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended since
@@ -206,12 +212,14 @@ _MALLOC_OPTIONS: Final = {
 
 
 def limit_retained_memory() -> None:
-    """Limit the free memory that the GNU C library retains for the threads of this process; call it before there are threads.
+    """Limit the free memory that the GNU C library retains for the threads of this process.
+
+    Call it before there are threads.
 
     By default they allocate from up to eight arenas for each core, each of which keeps what is freed between parts that
-    are in use, and up to 64 MB at its end. So in a process that answers in some twenty threads the memory grows for hours,
-    although what is in use does not. Two arenas are enough there, and 4 MB at the end of each. What the environment sets
-    stays, and other C libraries are as they are.
+    are in use, and up to 64 MB at its end. So in a process that answers in some twenty threads the memory grows for
+    hours, although what is in use does not. Two arenas are enough there, and 4 MB at the end of each. What the
+    environment sets stays, and other C libraries are as they are.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None  # musl has none
     if set_option is None:

@@ -72,5 +72,5 @@ def detection_lines(detection: Detection) -> Iterator[str]:
 
 
 def outcome_of(candidate: Candidate) -> str:
-    """Return whether the candidate became a step, and if not, why."""
+    """Return the outcome of a candidate: a step, or the reason against one."""
     return "accepted" if candidate.accepted else f"rejected: {candidate.reason}"

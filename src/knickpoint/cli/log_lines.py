@@ -54,8 +54,8 @@ def _json_line(line: str, /, **about: object) -> None:
 def begin_log(settings: MonitoringSettings) -> AboutWork:
     """Have all loggers write as ``settings`` say, and return what writes a line about the work of the process.
 
-    As text, lines about work go to the standard output, and warnings of loggers to the standard error. As JSON, everything goes
-    to the standard output.
+    As text, lines about work go to the standard output, and warnings of loggers to the standard error. As JSON,
+    everything goes to the standard output.
     """
     if settings.log is LogChoice.TEXT:
         return _text_line

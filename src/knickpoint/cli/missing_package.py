@@ -1,4 +1,4 @@
-"""Say which extra brings a package that is not installed; this module needs none."""
+"""Name the extra that brings a package that is not installed; this module needs none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EXTRAS: Final = {
 
 
 def explain_missing(error: ModuleNotFoundError) -> str:
-    """Return what was needed and how to install it, "" where the missing module is none of a known package."""
+    """Return the missing package and the command that installs it, "" if the module belongs to no known package."""
     package = (error.name or "").partition(".")[0]
     extra = next((name for name, packages in _EXTRAS.items() if package in packages), "")
     if not extra:

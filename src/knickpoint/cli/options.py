@@ -66,7 +66,7 @@ def open_chosen_instance(directory: str | None) -> Instance:
 
 
 def local_view(opened: Instance) -> VisibleRepositories:
-    """Return what the answers of the API are built from, for the user of this process, who may read everything."""
+    """Return the view of the store for the user of this process, who may read everything."""
     from knickpoint.access.local_user import local_caller
     from knickpoint.answers.visible_repositories import VisibleRepositories
 

@@ -47,8 +47,8 @@ _NARROWEST: Final = 12
 class Table:
     """Titles and cells (rows × columns, without control characters).
 
-    ``right`` says which columns are aligned to the right; these are numbers, and never wrapped. ``toned`` says which columns
-    hold verdicts and states, whose words have colours.
+    ``right`` says which columns are aligned to the right; these are numbers, and never wrapped. ``toned`` says which
+    columns hold verdicts and states, whose words have colours.
     """
 
     titles: Sequence[str]
@@ -211,7 +211,10 @@ def _csv_field(value: Cell) -> str:
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Row], *, coloured: bool) -> str:
-    """Return the rows as text. On a terminal it fits the width and has colours; columns without any text are left out."""
+    """Return the rows as text.
+
+    On a terminal it fits the width and has colours; columns without any text are left out.
+    """
     shown = [column for column in columns if not column.detail or verbosity() is Verbosity.VERBOSE]
     texts = [[without_control(column.text(row[column.name])) for row in rows] for column in shown]
     filled = [(column, cells) for column, cells in zip(shown, texts, strict=True) if any(cells)]
@@ -235,8 +238,8 @@ def render(
 ) -> str:
     """Return ``rows`` as text that ends with a newline; ``empty`` is the text for people if there are none.
 
-    With ``coloured``, verdicts and states have colours where standard output has them; only :func:`echo_rendered` prints such
-    a text as it is.
+    With ``coloured``, verdicts and states have colours where standard output has them; only :func:`echo_rendered`
+    prints such a text as it is.
     """
     found = list(rows)
     if output is OutputFormat.JSON:
@@ -283,8 +286,8 @@ def show_answer(answer: Answer, output: OutputFormat) -> None:
 def show_answers(kind: type[Answer], answers: Sequence[Answer], output: OutputFormat, *, rows_of: str = "") -> None:
     """Print answers of the API of one ``kind``: JSON as the API has them, CSV with the same names.
 
-    The name of a field within a field is written with dots, such as ``trace.key``. CSV has a row an answer, or one for each
-    item of the list ``rows_of`` of an answer.
+    The name of a field within a field is written with dots, such as ``trace.key``. CSV has a row an answer, or one for
+    each item of the list ``rows_of`` of an answer.
     """
     data = [answer.model_dump(mode="json") for answer in answers]
     if output is OutputFormat.JSON:

@@ -40,7 +40,10 @@ _QUERY_WITH_MINUS: Final = "Put a query that begins with - after --."
 
 
 def print_failure(lines: Sequence[str], *, program: str = _PROGRAM) -> None:
-    """Print the lines of an error on standard error, behind the name of the program; with --verbose, its traceback first."""
+    """Print the lines of an error on standard error, behind the name of the program.
+
+    With --verbose, its traceback first.
+    """
     if verbosity() is Verbosity.VERBOSE and sys.exc_info()[0] is not None:
         traceback.print_exc()
     clean = "\n".join(without_control(line) for line in lines)
@@ -59,7 +62,7 @@ def print_refusal(refused: click.ClickException) -> None:
 
 
 def refusal_text(refused: click.ClickException) -> str:
-    """Return what is wrong with the command line, with a suggestion for a mistyped command or option."""
+    """Return the defect of the command line, with a suggestion for a mistyped command or option."""
     if isinstance(refused, click.NoSuchOption):
         given = refused.option_name
         query = _QUERY_WITH_MINUS if not given.startswith("--") and _takes_query(refused.ctx) else ""
@@ -72,7 +75,7 @@ def refusal_text(refused: click.ClickException) -> str:
 
 
 def _meant(given: str, known: list[str]) -> str:
-    """Say what a word that is not known may mean, or what it is called now."""
+    """Suggest the meaning of an unknown word, or its name of today."""
     new = new_name(given, known)
     return f"It is called {new} now." if new else did_you_mean(given, known)
 

@@ -31,8 +31,8 @@ def plain_json(text: str) -> str:
 class TerminalText:
     """A stream to a terminal, without what would control it: escape sequences, and marks that turn the direction of writing.
 
-    Whatever a command prints goes through it, so that no name from outside has to be cleaned where it is printed. What goes
-    to a file or a pipe is left alone.
+    Whatever a command prints goes through it, so that no name from outside has to be cleaned where it is printed. What
+    goes to a file or a pipe is left alone.
     """
 
     def __init__(self, output: TextIO) -> None:
@@ -99,10 +99,10 @@ def tone_of(word: str) -> Tone | None:
 
 
 def colours_allowed(stream: TextIO) -> bool:
-    """Return whether ``stream`` gets colours.
+    """Return True if ``stream`` gets colours.
 
-    ``NO_COLOR`` forbids them (https://no-color.org), else ``FORCE_COLOR`` demands them; else a terminal has them, unless
-    ``TERM`` is ``dumb``. An empty variable counts as none.
+    ``NO_COLOR`` forbids them (https://no-color.org), else ``FORCE_COLOR`` demands them; else a terminal has them,
+    unless ``TERM`` is ``dumb``. An empty variable counts as none.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -135,7 +135,7 @@ _CURRENT: Final[ContextVar[Verbosity]] = ContextVar("verbosity", default=Verbosi
 
 
 def verbosity() -> Verbosity:
-    """Return how much the running command prints."""
+    """Return the verbosity of the running command."""
     return _CURRENT.get()
 
 
@@ -147,15 +147,15 @@ def set_verbosity(chosen: Verbosity) -> None:
 def note(text: str, *, err: bool = False) -> None:
     """Print what is no data: that a file was written, what to do next. With ``--quiet``, print nothing.
 
-    What a program announces that runs until it is ended (a worker, the server, an agent) is its log, failures included, and
-    stays.
+    What a program announces that runs until it is ended (a worker, the server, an agent) is its log, failures included,
+    and stays.
     """
     if verbosity() is not Verbosity.QUIET:
         click.echo(text, err=err)
 
 
 def announcer(*, err: bool = False) -> Callable[[str], None]:
-    """Return what prints a line as :func:`note` does, from any thread: threads begin without the option of the command."""
+    """Return a function that prints a line as :func:`note` does, from any thread: threads begin without the option."""
     quiet = verbosity() is Verbosity.QUIET
 
     def announce(text: str) -> None:

@@ -174,7 +174,10 @@ _TOLERANCE: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A change point that the alerts found; ``position`` is that of the first commit at the new level in the history."""
+    """A change point that the alerts found.
+
+    ``position`` is that of the first commit at the new level in the history.
+    """
 
     benchmark: str
     previous: int

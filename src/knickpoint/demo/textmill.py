@@ -1,7 +1,7 @@
 """The sources of textmill, the small library that the demonstration benchmarks.
 
-Each module is a template: ``$name`` is a piece that a commit may replace, and ``_PIECES`` has the variants of each module.
-No variant sleeps or waits; slower variants do more work.
+Each module is a template: ``$name`` is a piece that a commit may replace, and ``_PIECES`` has the variants of each
+module. No variant sleeps or waits; slower variants do more work.
 """
 
 from __future__ import annotations

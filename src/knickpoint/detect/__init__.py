@@ -7,9 +7,10 @@
     for step in find_steps(values):                    # 1-D, nan where a commit has no value
         print(step.kind.value, step.index, step.relative_size)
 
-``summarise`` makes one value a commit of samples, such as their 99th percentile. ``find_steps`` takes one series, ``find_steps_many`` a frame of traces x commits, and ``explain`` gives everything that a
-method decided. ``explain_jointly`` looks at several series together, ``find_clusters`` groups those of one shape. Each
-method is a function of this package, too: ``e_divisive(values, …)`` is ``explain(values, method="e_divisive", …)``.
+``summarise`` makes one value a commit of samples, such as their 99th percentile. ``find_steps`` takes one series,
+``find_steps_many`` a frame of traces x commits, and ``explain`` gives everything that a method decided.
+``explain_jointly`` looks at several series together, ``find_clusters`` groups those of one shape. Each method is a
+function of this package, too: ``e_divisive(values, …)`` is ``explain(values, method="e_divisive", …)``.
 """
 
 from __future__ import annotations

@@ -105,9 +105,9 @@ def find_steps_many(
 
     ``nan`` is missing in a matrix.
 
-    The steps are those of :func:`knickpoint.detect.find_steps` on each row, whatever ``threads`` is; None uses every core.
-    A method that does not spend its time in kernels runs in processes instead of threads when the frame is large. A
-    program that calls this from its top level then needs ``if __name__ == "__main__":``, or ``threads=1``.
+    The steps are those of :func:`knickpoint.detect.find_steps` on each row, whatever ``threads`` is; None uses every
+    core. A method that does not spend its time in kernels runs in processes instead of threads when the frame is large.
+    A program that calls this from its top level then needs ``if __name__ == "__main__":``, or ``threads=1``.
 
     Raises:
         SeriesError: the frame is not a matrix of finite or missing numbers.
@@ -150,14 +150,16 @@ def explain(
 ) -> Detection:
     """Return everything that ``method`` decides about one series: steps, candidates, parameters, facts.
 
-    ``values`` is 1-D, in the order of the commits, ``nan`` for missing; durations are taken in seconds. ``samples`` has an entry for each commit: an array of the
-    samples of its run, or a list of arrays, one for each run. A commit's value is then that of its samples
-    (:class:`~knickpoint.detect.samples.Samples`, :func:`~knickpoint.detect.samples.combine_samples`), and the one in ``values`` where it has none; ``values`` may be None.
-    ``parameters`` are those of the method, and ``preset``; text is converted as
-    :mod:`knickpoint.detect.method` says.
+    ``values`` is 1-D, in the order of the commits, ``nan`` for missing; durations are taken in seconds. ``samples`` has
+    an entry for each commit: an array of the samples of its run, or a list of arrays, one for each run. A commit's
+    value is then that of its samples (:class:`~knickpoint.detect.samples.Samples`,
+    :func:`~knickpoint.detect.samples.combine_samples`), and the one in ``values`` where it has none; ``values`` may be
+    None. ``parameters`` are those of the method, and ``preset``; text is converted as :mod:`knickpoint.detect.method`
+    says.
 
     Raises:
-        SeriesError: the values are not one series of finite or missing numbers, or the samples are not those of its commits.
+        SeriesError: the values are not one series of finite or missing numbers, or the samples are not those of its
+            commits.
         InputError: no such method, preset or parameter, or a value that the parameter cannot take.
     """
     chosen: Method[Detection] = load_method(method, MethodKind.SERIES)
@@ -177,8 +179,8 @@ def find_steps(
 ) -> list[Step]:
     """Return the steps of one series, sorted by index; arguments and errors are those of :func:`explain`.
 
-    The ``kind`` of a step says whether it is a step or, for example, the start of a drift. Its ``label`` is its place in the
-    index of a pandas series.
+    The ``kind`` of a step says whether it is a step or, for example, the start of a drift. Its ``label`` is its place
+    in the index of a pandas series.
     """
     chosen: Method[Detection] = load_method(method, MethodKind.SERIES)
     arguments = chosen.arguments(parameters)
@@ -215,10 +217,11 @@ def explain_jointly(
     method: str = "e_divisive_joint",
     **parameters: object,
 ) -> list[Detection]:
-    """Return what ``method`` decides about several series together: one detection for each row of ``frame``.
+    """Return the decisions of ``method`` about several series together: one detection for each row of ``frame``.
 
     ``frame`` is traces x commits, ``nan`` for missing; ``keys`` are the trace keys of its rows, those of the frame by
-    default, for methods that learn from params. ``parameters`` and errors are those of :func:`knickpoint.detect.explain`.
+    default, for methods that learn from params. ``parameters`` and errors are those of
+    :func:`knickpoint.detect.explain`.
     """
     chosen: Method[list[Detection]] = load_method(method, MethodKind.JOINT)
     arguments = chosen.arguments(parameters)

@@ -1,8 +1,9 @@
 """Judge new samples against the level that the history ends with.
 
-A step needs values after it. The newest commit, a patch or a canary has none, so :func:`judge` asks another question: do
-these samples belong to the current stable region? They do not when they lie outside of its prediction interval, further off
-than runs of its own values, and when the difference is large enough to matter. The guide page ``judge.md`` has the formulas.
+A step needs values after it. The newest commit, a patch or a canary has none, so :func:`judge` asks another question:
+do these samples belong to the current stable region? They do not when they lie outside of its prediction interval,
+further off than runs of its own values, and when the difference is large enough to matter. The guide page ``judge.md``
+has the formulas.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ def _outlier_check(noise: RegionNoise, level: float) -> Check:
 
 
 def _change_checks(comparison: _Comparison, minimum_effect: float, unit: float) -> list[Check]:
-    """Return what has to hold for a change, with the numbers that it rests on, in the unit of the series."""
+    """Return the checks that a change has to pass, with their numbers, in the unit of the series."""
     noise, size = comparison.noise, comparison.size
     runs = noise.run_distances(comparison.samples)
     straying = np.count_nonzero(runs * math.copysign(1.0, size) >= abs(size))
@@ -205,7 +206,7 @@ def _change_checks(comparison: _Comparison, minimum_effect: float, unit: float) 
 
 
 def _power_checks(comparison: _Comparison, minimum_effect: float, largest_effect: float) -> list[Check]:
-    """Return whether a change that matters would have been found; one that holds suffices."""
+    """Return the checks that a change of note would have been found; one that holds suffices."""
     detectable = comparison.relative(comparison.detectable)
     checks = [_check("detectable effect over the level", detectable, "<=", largest_effect)]
     if minimum_effect > 0:
@@ -227,10 +228,11 @@ def judge(
 ) -> Judgement:
     """Judge new samples against the current stable region of a history.
 
-    ``history`` is 1-D in the order of the commits, ``nan`` for missing; the region is what follows its last step by
-    the default method at ``false_alarms``, and goes along with a drift. ``new`` is one value or a 1-D array of samples. ``better`` is "lower",
-    "higher" or "unknown". Where ``ordered`` is false the history is one level whose samples have no order, such as
-    those of another build: it has no steps, and any order of them gives the same verdict. The verdict is
+    ``history`` is 1-D in the order of the commits, ``nan`` for missing; the region is what follows its last step by the
+    default method at ``false_alarms``, and goes along with a drift. ``new`` is one value or a 1-D array of samples.
+    ``better`` is "lower", "higher" or "unknown". Where ``ordered`` is false the history is one level whose samples have
+    no order, such as those of another build: it has no steps, and any order of them gives the same verdict. The verdict
+    is
 
     - *no data* when no new sample is given, or the region has fewer than 5 values;
     - *regressed* or *improved* when the median of the samples lies outside the prediction interval at ``alpha``, its
@@ -302,8 +304,8 @@ def judge(
 def may_be_changes(histories: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each row of ``histories`` whether :func:`judge` may call the single value of ``values`` a change of it.
 
-    ``histories`` is series x commits, each in order, ``nan`` for missing and with a value; ``values`` has one for each, without
-    ``nan``. False is certain, and takes a third of the time: the value is no outlier of the current region.
+    ``histories`` is series x commits, each in order, ``nan`` for missing and with a value; ``values`` has one for each,
+    without ``nan``. False is certain, and takes a third of the time: the value is no outlier of the current region.
     """
     found = find_steps_without_evidence(histories, "default", {"false_alarms": FALSE_ALARMS})
     return np.array(
@@ -316,7 +318,7 @@ def may_be_changes(histories: NDArray[np.float64], values: NDArray[np.float64]) 
 
 
 def _may_be_change(history: NDArray[np.float64], region: StableRegion, slope: float, value: float) -> bool:
-    """Return whether ``value`` may be an outlier of the newest values of ``region``."""
+    """Return True if ``value`` may be an outlier of the newest values of ``region``."""
     if region.count < FEWEST:
         return False
     measured = _measured_level(history, region, slope)
@@ -328,7 +330,7 @@ def _may_be_change(history: NDArray[np.float64], region: StableRegion, slope: fl
 
 
 def _checked_direction(better: Better | str, alpha: float, minimum_effect: float, largest_effect: float) -> Better:
-    """Return which direction is better, and raise ``InputError`` where an option is out of its range."""
+    """Return the better direction, and raise ``InputError`` for an option out of its range."""
     try:
         direction = Better(better)
     except ValueError:

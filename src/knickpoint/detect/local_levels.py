@@ -67,7 +67,8 @@ Floats = NDArray[np.float64]
 class LocalLevel:
     """The values next to a step on one side of it, at most :data:`NEAR`.
 
-    ``deviation`` is a robust standard deviation of single values around the median, and ``count`` how many values there are.
+    ``deviation`` is a robust standard deviation of single values around the median, and ``count`` how many values there
+    are.
     """
 
     median: float
@@ -79,8 +80,8 @@ class LocalLevel:
 class LocalChange:
     """The levels on both sides of a step; ``deviation`` is of the single values of both around their own median.
 
-    The size lies between ``low`` and ``high`` with 95 %, and ``sign`` is the chance that it has the right sign; all three
-    are nan where there are too few values.
+    The size lies between ``low`` and ``high`` with 95 %, and ``sign`` is the chance that it has the right sign; all
+    three are nan where there are too few values.
     """
 
     before: LocalLevel
@@ -159,8 +160,9 @@ def _estimated_change(estimate: SizeEstimate) -> LocalChange:
 def _error_of_size(before: Floats, after: Floats, counts: tuple[int, int]) -> _Error:
     """Return the error of the difference of two medians of so many values as ``counts``, from wider windows around them.
 
-    The values are those of an autoregressive process of order 1 around their level. The variance of a mean of *n* of them
-    is that of independent ones times (1 + phi) / (1 - phi) - 2 phi (1 - phi^n) / (n (1 - phi)^2); medians are taken alike.
+    The values are those of an autoregressive process of order 1 around their level. The variance of a mean of *n* of
+    them is that of independent ones times (1 + phi) / (1 - phi) - 2 phi (1 - phi^n) / (n (1 - phi)^2); medians are
+    taken alike.
     """
     size = before.size + after.size
     if size < _FEWEST:
@@ -214,10 +216,10 @@ def compare_levels(before: Floats, after: Floats) -> LocalChange:
 
 
 def estimate_sizes(values: ArrayLike, steps: Sequence[Step]) -> list[SizeEstimate]:
-    """Return how large each of the ``steps`` of one series is, from the values next to it, and how well that is known.
+    """Estimate the sizes of the ``steps`` of one series from the values next to them, with their precision.
 
-    ``values`` is the series in which any method found the steps: 1-D, ``nan`` for missing. The levels are medians of up to
-    20 values on each side. A step that has an estimate keeps it.
+    ``values`` is the series in which any method found the steps: 1-D, ``nan`` for missing. The levels are medians of up
+    to 20 values on each side. A step that has an estimate keeps it.
 
     Raises:
         SeriesError: the values are not one series of finite or missing numbers.

@@ -92,7 +92,9 @@ def _check(values: ArrayLike, dimensions: int, shape: str, of_data_frame: str) -
 
 
 def check_series(values: ArrayLike) -> NDArray[np.float64]:
-    """Return ``values`` as a 1-D contiguous float64 array, ``nan`` where a value is missing or masked; durations in seconds.
+    """Return ``values`` as a 1-D contiguous float64 array, ``nan`` where a value is missing or masked.
+
+    Durations in seconds.
 
     Raises:
         SeriesError: not one dimension, not numbers, or an infinity; the message names its index.

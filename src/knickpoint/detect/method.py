@@ -67,7 +67,7 @@ def _keyword_parameters(method: Callable[..., Any]) -> dict[str, tuple[Any, Any]
 
 @cache
 def takes(method: Callable[..., Any], name: str) -> bool:
-    """Return whether ``method`` has a parameter ``name``."""
+    """Return True if ``method`` has a parameter ``name``."""
     return name in inspect.signature(method).parameters
 
 
@@ -232,12 +232,12 @@ class Method(Generic[Answer]):
             share the work of many series.
         detect_many: for ``SERIES``: gives the steps of each row of a frame in less time than one by one; with the
             parameters of ``detect``, and perhaps :data:`~knickpoint.detect.method.EVIDENCE`.
-        own_steps: for ``JOINT``: true when the steps of each trace are final; else the method says where the traces step
-            together, and a trace has a step only where its own values moved.
-        takes_keys: for ``JOINT``: true when ``detect`` takes the trace keys of the rows as its second argument, as those of the
-            kind ``GROUP`` do, or None where there are none.
-        fewest: for ``SERIES`` and ``JOINT``: gives, from all parameters by name, the number of values below which the method
-            finds no step in any series; None where that is not known.
+        own_steps: for ``JOINT``: true when the steps of each trace are final; else the method says where the traces
+            step together, and a trace has a step only where its own values moved.
+        takes_keys: for ``JOINT``: true when ``detect`` takes the trace keys of the rows as its second argument, as
+            those of the kind ``GROUP`` do, or None where there are none.
+        fewest: for ``SERIES`` and ``JOINT``: gives, from all parameters by name, the number of values below which the
+            method finds no step in any series; None where that is not known.
     """
 
     name: str

@@ -8,8 +8,8 @@ A series is looked at again with every value, so a test of the newest values has
   distribution (Cantelli), and all of the new values lie at least that far out; the mean and the deviation of the values
   before are taken as the true ones.
 
-Neighbours that resemble each other say less: both are weakened by the autocorrelation. The evidence is the stronger of the
-two. ``docs/decisions/identity-and-settling.md`` has the bound and where it comes from.
+Neighbours that resemble each other say less: both are weakened by the autocorrelation. The evidence is the stronger of
+the two. ``docs/decisions/identity-and-settling.md`` has the bound and where it comes from.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _rank_autocorrelation(values: NDArray[np.float64]) -> float:
 
 
 def _nearest_distance(old: NDArray[np.float64], new: NDArray[np.float64]) -> float:
-    """Return how many standard deviations the lowest new value lies above the mean of the old ones, 0 where below."""
+    """Return the standard deviations by which the lowest new value lies above the mean of the old ones, 0 if below."""
     unit = float(max(np.abs(old).max(), np.abs(new).max())) or 1.0
     scaled, lowest = old / unit, float(new.min()) / unit
     gap, scale = lowest - float(scaled.mean()), float(scaled.std(ddof=1))

@@ -23,8 +23,8 @@ from knickpoint.native.student import student_p_value
 class SortedSample:
     """Hold the ``values`` (1-D, finite) that are left, in ascending order, with the place of each in ``values``.
 
-    The median is in the middle, and the most extreme value at one end. The values nearest to the median are neighbours; a
-    removal moves the first of them by a place or two, so that no removal takes a pass over the sample.
+    The median is in the middle, and the most extreme value at one end. The values nearest to the median are neighbours;
+    a removal moves the first of them by a place or two, so that no removal takes a pass over the sample.
     """
 
     def __init__(self, values: NDArray[np.float64]) -> None:
@@ -39,8 +39,8 @@ class SortedSample:
     def remove_extreme(self) -> tuple[int, float] | None:
         """Remove the value furthest from the median; None where the median absolute deviation is 0.
 
-        The answer is its place, and its distance in median absolute deviations, on the scale of a standard deviation. Of
-        values that are equally far, the one with the first place goes.
+        The answer is its place, and its distance in median absolute deviations, on the scale of a standard deviation.
+        Of values that are equally far, the one with the first place goes.
         """
         ascending, count = self._ascending, len(self._ascending)
         unit = unit_of_largest(max(abs(ascending[0]), abs(ascending[-1])))
@@ -58,8 +58,8 @@ class SortedSample:
     def _nearest(self, centre: float, unit: float, rank: int) -> float:
         """Return the distance from the ``centre`` that ``rank`` values are nearer than.
 
-        The ``rank`` + 1 nearest values are neighbours. Further up, the lowest of them is nearer and the highest further off;
-        the least of the larger distance is where these cross.
+        The ``rank`` + 1 nearest values are neighbours. Further up, the lowest of them is nearer and the highest further
+        off; the least of the larger distance is where these cross.
         """
         ascending = self._ascending
         last = len(ascending) - 1 - rank
@@ -73,7 +73,7 @@ class SortedSample:
         return min(reach, centre - ascending[first - 1] / unit) if first else reach
 
     def _first_at(self, centre: float, unit: float, distance: float) -> int:
-        """Return where the value with the first place among those at the ``distance`` is; they are at the ends."""
+        """Return the index of the value with the first place among those at the ``distance``; they are at the ends."""
         ascending, places = self._ascending, self._places
         found = []
         for steps in (range(len(ascending)), range(len(ascending) - 1, -1, -1)):
@@ -119,7 +119,7 @@ def student_quantile(share: float, freedom: float) -> float:
 
 
 def critical_value(count: int, alpha: float) -> float:
-    """Return how many deviations off the most extreme of ``count`` values may lie at the level ``alpha``."""
+    """Return the most deviations that the most extreme of ``count`` values may be off at the level ``alpha``."""
     t = student_quantile(1 - alpha / (2 * count), count - 2)
     return (count - 1) * t / math.sqrt((count - 2 + t * t) * count)
 
@@ -141,8 +141,9 @@ def find_outliers_of_noise(
 ) -> Outliers:
     """Find outliers as :func:`find_outliers`: the robust ones, but around the mean where values are ``rounded_to`` a few levels.
 
-    There, the median absolute deviation is 0 or a whole level, up to three times the noise. The standard deviation is right
-    within a few percent, but no less than half of what :func:`rounding` returns for the values that show the noise.
+    There, the median absolute deviation is 0 or a whole level, up to three times the noise. The standard deviation is
+    right within a few percent, but no less than half of what :func:`rounding` returns for the values that show the
+    noise.
     """
     rest = _SampleAroundMean(values, rounded_to / 2) if rounded_to else SortedSample(values)
     return _remove_outliers(rest, most, alpha)
@@ -162,8 +163,8 @@ def _remove_outliers(rest: SortedSample | _SampleAroundMean, most: int, alpha: f
     statistics: list[float] = []
     critical: list[float] = []
     count = 0
-    # Remove the most extreme value, again and again. All values removed up to the last one beyond its critical value are
-    # outliers, so that several of them cannot hide one another.
+    # Remove the most extreme value, again and again. All values removed up to the last one beyond its critical value
+    # are outliers, so that several of them cannot hide one another.
     for _ in range(min(most, len(rest) - 2)):
         size = len(rest)
         removed = rest.remove_extreme()
@@ -193,7 +194,10 @@ class _SampleAroundMean:
         return self._values.size
 
     def remove_extreme(self) -> tuple[int, float] | None:
-        """Remove the value furthest from the mean, and return its place and distance in standard deviations; None where nothing varies."""
+        """Remove the value furthest from the mean, and return its place and distance in standard deviations.
+
+        None where nothing varies.
+        """
         unit = safe_unit(self._values)
         values = self._values / unit
         distance, deviation = np.abs(values - values.mean()), max(float(values.std(ddof=1)), self._least / unit)
@@ -206,12 +210,12 @@ class _SampleAroundMean:
 
 
 def may_be_outlier(values: NDArray[np.float64], value: float, *, alpha: float = 0.05) -> bool:
-    """Return whether ``value`` can be among the outliers of ``values`` and itself, at most a tenth, where ``values`` are the noise.
+    """Return True if ``value`` can be among the outliers of ``values`` and itself, at most a tenth, where ``values`` are the noise.
 
-    It can where these are rounded to a few levels. Else the test is the robust one, and false is certain; the test itself takes
-    forty times as long. While it removes values, at least nine tenths are left. So their median lies between two of the sorted
-    values, and half of them lie within one median absolute deviation on either side, an interval no shorter than the shortest
-    with that many values.
+    It can where these are rounded to a few levels. Else the test is the robust one, and false is certain; the test
+    itself takes forty times as long. While it removes values, at least nine tenths are left. So their median lies
+    between two of the sorted values, and half of them lie within one median absolute deviation on either side, an
+    interval no shorter than the shortest with that many values.
     """
     if rounding(values):
         return True

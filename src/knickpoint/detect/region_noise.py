@@ -1,8 +1,8 @@
 """The noise of a stable region: its scale, its autocorrelation, and how far runs of its values stray by themselves.
 
-New samples are compared with the level of a region. How far they may lie from it depends on the noise of the region, on how
-well its level is known, and on how many samples there are; neighbouring values that resemble each other say less than
-independent ones.
+New samples are compared with the level of a region. How far they may lie from it depends on the noise of the region, on
+how well its level is known, and on how many samples there are; neighbouring values that resemble each other say less
+than independent ones.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RegionNoise:
         return self.scale * math.sqrt(of_mean * _median_to_mean(samples) + of_level * _median_to_mean(int(self.count)))
 
     def run_distances(self, samples: int) -> NDArray[np.float64]:
-        """Return how far the median of each run of so many values, at most half of the region, lies from the centre."""
+        """Return the distances of the medians of all runs of so many values, at most half of the region, from the centre."""
         length = min(samples, self.values.size // 2)
         medians: NDArray[np.float64] = np.median(np.lib.stride_tricks.sliding_window_view(self.values, length), axis=1)
         return medians - self.centre
@@ -81,7 +81,8 @@ def estimate_noise(values: NDArray[np.float64], *, ordered: bool) -> RegionNoise
     level = rounding(values)
     found = find_outliers_of_noise(values, most=max(1, values.size // 10), alpha=0.01, rounded_to=level)
     kept = np.delete(values, list(found.indices[: found.count]))
-    # Scale: the largest of the standard deviation around the median, the median absolute deviation, and half of the rounding.
+    # Scale: the largest of the standard deviation around the median, the median absolute deviation, and half of the
+    #     rounding.
     centre = float(np.median(kept))
     residual = kept - centre
     deviation = float(np.sqrt(np.square(residual).sum() / max(kept.size - 1, 1)))

@@ -105,7 +105,7 @@ METHODS: Final[Mapping[str, Method[Any]]] = _Methods()
 
 
 def judges_groups(name: str) -> bool:
-    """Return whether the method ``name`` judges traces together; a method that is no longer installed does not."""
+    """Return True if the method ``name`` judges traces together; a method that is no longer installed does not."""
     try:
         return load_method(name).kind is not MethodKind.SERIES
     except (InputError, PluginError):
@@ -113,7 +113,7 @@ def judges_groups(name: str) -> bool:
 
 
 def makes_clusters(name: str) -> bool:
-    """Return whether the method ``name`` says where traces step together, so that those that did are a cluster."""
+    """Return True if the method ``name`` says where traces step together, so that those that did are a cluster."""
     return judges_groups(name) and not load_method(name).own_steps
 
 

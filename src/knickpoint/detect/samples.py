@@ -1,8 +1,8 @@
 """Several samples of a commit: how much noise lies within runs, between runs and between commits, and one value for each commit.
 
-``sample_sets`` checks what a caller gives, ``noise_components`` estimates the noise of each level, and ``commit_values`` turns
-samples into one value a commit. ``summaries`` makes another one of them, such as their 99th percentile. See
-``docs/decisions/new-values-and-samples.md``.
+``sample_sets`` checks what a caller gives, ``noise_components`` estimates the noise of each level, and
+``commit_values`` turns samples into one value a commit. ``summaries`` makes another one of them, such as their 99th
+percentile. See ``docs/decisions/new-values-and-samples.md``.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def _runs(item: Any, commit: int) -> Runs:
 
 # Estimate the noise of samples: within a run, between the runs of a commit, and between commits.
 #
-# The samples of a run share what is odd about the run, and the runs of a commit share the commit, so ten samples of one run are not
-# ten measurements of the commit. All estimates are medians of squares, over what their median is for normal noise: a few odd
-# runs or commits, or a step, change them little.
+# The samples of a run share what is odd about the run, and the runs of a commit share the commit, so ten samples of one
+# run are not ten measurements of the commit. All estimates are medians of squares, over what their median is for normal
+# noise: a few odd runs or commits, or a step, change them little.
 
 
 _MOST_PAIRED: Final = 64
@@ -135,8 +135,9 @@ def _pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def robust_levels(sizes: NDArray[np.int64], samples: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return for each run the median of the means of all pairs of its samples; ``samples`` has all runs in a row.
 
-    It resists a quarter of outliers, and is as precise as the mean of 95 % of the samples: Hodges and Lehmann, "Estimates of
-    location based on rank tests", Annals of Mathematical Statistics 34 (1963). O(n log n) time beyond 64 samples.
+    It resists a quarter of outliers, and is as precise as the mean of 95 % of the samples: Hodges and Lehmann,
+    "Estimates of location based on rank tests", Annals of Mathematical Statistics 34 (1963). O(n log n) time beyond 64
+    samples.
     """
     levels = np.empty(sizes.size)
     for size, runs, block in by_size(sizes, samples):
@@ -270,8 +271,8 @@ def combine_samples(samples: Samples, values: ArrayLike | None = None) -> Commit
 def combine_runs(table: RunTable) -> CommitValues:
     """Return one value for each commit from its runs.
 
-    The level of a run is the median of the means of all pairs of its samples, and the value of a commit is the mean of its
-    runs: however many samples a run has, it is one measurement of the commit. A value whose variance is so large
+    The level of a run is the median of the means of all pairs of its samples, and the value of a commit is the mean of
+    its runs: however many samples a run has, it is one measurement of the commit. A value whose variance is so large
     that the mean of its neighbourhood is more precise without it is set aside.
     """
     found = np.full(table.length, np.nan)
@@ -289,7 +290,7 @@ def combine_runs(table: RunTable) -> CommitValues:
 
 
 def _imprecise(variances: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which values make the mean less precise, both of themselves and those before, and of themselves and those after.
+    """Return the values that make the mean less precise, both of themselves and those before, and of themselves and those after.
 
     So the newest values are never set aside, nor are stretches in which all values are alike.
     """
@@ -302,7 +303,9 @@ def _imprecise(variances: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _largest_useful(variances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return, for each row, the largest variance of those values whose mean is the most precise; infinite ones stand for none.
+    """Return, for each row, the largest variance of those values whose mean is the most precise.
+
+    Infinite ones stand for none.
 
     Of means that are equally precise it is the one of most values.
     """
@@ -315,7 +318,7 @@ def _largest_useful(variances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def sample_evidence(step: Step, commits: CommitValues) -> tuple[Check, ...]:
-    """Return how many samples the levels of ``step`` rest on, and how precisely these know its size, where that is known."""
+    """Return the number of samples behind the levels of ``step``, and their precision about its size, if known."""
 
     def rests_on(region: StableRegion) -> tuple[float, float]:
         part = slice(region.first, region.last + 1)
@@ -343,10 +346,11 @@ def with_sample_facts(detection: Detection, commits: CommitValues) -> Detection:
     )
 
 
-# Turn the samples of each commit into one number that says how they are distributed: a percentile, the least, the largest.
+# Turn the samples of each commit into one number that says how they are distributed: a percentile, the least, the
+# largest.
 #
-# The level of samples may stay while their slowest hundredth gets slower. A percentile of too few samples is only their largest one,
-# so a run with fewer than :attr:`~knickpoint.model.summary.Summary.fewest` has none.
+# The level of samples may stay while their slowest hundredth gets slower. A percentile of too few samples is only their
+# largest one, so a run with fewer than :attr:`~knickpoint.model.summary.Summary.fewest` has none.
 
 
 _MORE_SAMPLES: Final = "Measure more often in each run, or choose a percentile nearer to the median."
@@ -356,8 +360,8 @@ _MORE_SAMPLES: Final = "Measure more often in each run, or choose a percentile n
 def summarise(samples: Samples, summary: str, values: ArrayLike | None = None) -> NDArray[np.float64]:
     """Return the ``summary`` of the samples of each commit, such as `p99`: one value a commit, for every method.
 
-    ``samples`` has an entry for each commit: an array of the samples of its run, or a list of arrays, one for each run, whose
-    summaries then count by their median. ``values`` are those of commits without samples. A commit whose runs all
+    ``samples`` has an entry for each commit: an array of the samples of its run, or a list of arrays, one for each run,
+    whose summaries then count by their median. ``values`` are those of commits without samples. A commit whose runs all
     have too few samples is ``nan``.
 
     Raises:
@@ -407,7 +411,7 @@ def summary_of(samples: NDArray[np.float64], summary: Summary) -> float:
 
 
 def needs_text(summary: Summary) -> str:
-    """Return how many samples of a run ``summary`` needs, in words."""
+    """Return the number of samples of a run that ``summary`` needs, in words."""
     return f"{summary} needs {counted(summary.fewest, 'sample')} of a run"
 
 

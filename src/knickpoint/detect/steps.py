@@ -34,7 +34,10 @@ def stable_region(values: NDArray[np.float64], first: int, last: int) -> StableR
 
 
 def stable_regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list[StableRegion]:
-    """Describe the values from each of the ascending ``bounds`` to the next; errors are those of :func:`stable_region`."""
+    """Describe the values from each of the ascending ``bounds`` to the next.
+
+    Errors are those of :func:`stable_region`.
+    """
     for first, stop in pairwise(bounds):
         if not 0 <= first < stop <= values.size:
             raise SeriesError(

@@ -55,8 +55,8 @@ class CommentThread(Protocol):
 def post_comment(thread: CommentThread, body: str, *, commit: str = "") -> Posted:
     """Write ``body`` into the comment that has the same first line; add the comment where there is none.
 
-    A pull request that has a newer commit than ``commit``, or is closed, keeps its comment: the answer would be about what
-    is gone. Two jobs that add a comment at the same time end with one: each looks again, and the oldest stays.
+    A pull request that has a newer commit than ``commit``, or is closed, keeps its comment: the answer would be about
+    what is gone. Two jobs that add a comment at the same time end with one: each looks again, and the oldest stays.
 
     Raises:
         InputError: the first line is no marker.
@@ -168,7 +168,7 @@ class PatientRest:
 
 
 def _may_repeat(error: DeliveryError, *, reads: bool) -> bool:
-    """Return whether the same request may succeed later, and does nothing twice.
+    """Return True if the same request may succeed later, and does nothing twice.
 
     A rate limit refuses before anything is done. What broke in the middle may be repeated where it only reads.
     """

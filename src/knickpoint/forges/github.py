@@ -67,7 +67,7 @@ class GitHubThread:
 
 
 def _is_written_by(login: str, comment: Any) -> bool:
-    """Return whether a comment is of this user; the token of a job or an app writes as some bot.
+    """Return True if a comment is of this user; the token of a job or an app writes as some bot.
 
     A person who copies the marker into a comment must not choose which comment is overwritten.
     """
@@ -77,7 +77,10 @@ def _is_written_by(login: str, comment: Any) -> bool:
 
 
 def find_pull_request(rest: PatientRest, project: str, owner: str, branch: str, commit: str) -> str:
-    """Return the number of the open pull request of ``owner``'s ``branch`` whose newest commit is ``commit``; "" for none."""
+    """Return the number of the open pull request of ``owner``'s ``branch`` whose newest commit is ``commit``.
+
+    "" for none.
+    """
     found = rest.list(
         f"{_path(project)}/pulls",
         {"state": "open", "head": f"{owner}:{branch}", "per_page": _PAGE},

@@ -17,8 +17,8 @@ _PAGE: Final = "100"
 class GitLabThread:
     """The notes of the merge request ``number`` of ``project``, its path or its id.
 
-    The token is an access token of the project with the scope ``api`` and the role of a reporter: the token of a job may not
-    write notes.
+    The token is an access token of the project with the scope ``api`` and the role of a reporter: the token of a job
+    may not write notes.
     """
 
     rest: PatientRest

@@ -56,8 +56,8 @@ class ForgeJob:
 def read_job(variables: Mapping[str, str]) -> ForgeJob:
     """Return the pull request of the job that has these environment variables.
 
-    A job of the event ``workflow_run`` is the second step for a pull request from a fork. Which one that is, the event says:
-    nothing that the first step wrote is trusted.
+    A job of the event ``workflow_run`` is the second step for a pull request from a fork. Which one that is, the event
+    says: nothing that the first step wrote is trusted.
 
     Raises:
         InputError: this is no job of GitHub Actions or GitLab, or it is about no pull request.

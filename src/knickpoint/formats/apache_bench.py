@@ -31,7 +31,7 @@ _LONGEST: Final = re.compile(r"\s+100%\s+(?P<value>.*?) \(longest request\)")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether a line says that this is ApacheBench."""
+    """Return True if a line says that this is ApacheBench."""
     return has_line(file, "This is ApacheBench", _BEGIN)
 
 

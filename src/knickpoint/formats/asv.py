@@ -54,7 +54,7 @@ _UNITS: Final = {"seconds": "s", "unit": ""}
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of results of one commit."""
+    """Return True if this is an object of results of one commit."""
     document = file.document
     return (
         isinstance(document, dict)
@@ -65,7 +65,7 @@ def fits(file: FileContent) -> bool:
 
 
 def _is_result(result: object) -> bool:
-    """Tell whether this is what asv keeps of a benchmark: a value, one for each combination of params, or columns."""
+    """Return True if this is what asv keeps of a benchmark: a value, one for each combination of params, or columns."""
     if isinstance(result, dict):
         return "result" in result
     return result is None or (isinstance(result, int | float | list) and not isinstance(result, bool))

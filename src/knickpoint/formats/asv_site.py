@@ -38,8 +38,8 @@ class PublishedGraph:
 class PublishedSite:
     """What ``index.json`` says.
 
-    ``commits`` maps a revision to the hash of its commit, ``dates`` to the time of the commit in milliseconds since 1970.
-    ``benchmarks`` is the content of ``benchmarks.json``, which has names of params and units.
+    ``commits`` maps a revision to the hash of its commit, ``dates`` to the time of the commit in milliseconds since
+    1970. ``benchmarks`` is the content of ``benchmarks.json``, which has names of params and units.
     """
 
     project: str
@@ -117,7 +117,7 @@ def restore_results(site: PublishedSite, graphs: Iterable[tuple[PublishedGraph, 
 
 
 def _path(params: Mapping[str, str | None], benchmark: str) -> str:
-    """Return where asv puts the graph of ``benchmark`` in the environment ``params``."""
+    """Return the path at which asv puts the graph of ``benchmark`` in the environment ``params``."""
     parts = sorted(
         _UNSAFE.sub("_", f"{name}-null" if value is None else f"{name}-{value}" if value else name)
         for name, value in params.items()

@@ -28,7 +28,7 @@ _MEASURES: Final = {
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of benchmarks, each an object of measures with a value."""
+    """Return True if this is an object of benchmarks, each an object of measures with a value."""
     document = file.document
     return (
         isinstance(document, dict)

@@ -25,7 +25,7 @@ _SCALES: Final = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "Q": 1e15}
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a list of reports with iterations per second, or the text with them."""
+    """Return True if this is a list of reports with iterations per second, or the text with them."""
     document = file.document
     if document is not None:
         return (

@@ -18,7 +18,7 @@ _STATISTICS: Final = {"Mean": "mean", "Min": "min", "Max": "max"}
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object with host facts and benchmarks."""
+    """Return True if this is an object with host facts and benchmarks."""
     document = file.document
     return (
         isinstance(document, dict)

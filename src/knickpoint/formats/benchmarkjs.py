@@ -20,7 +20,7 @@ _CUT: Final = re.compile(r".* x [\d.,]+ ops/sec\b.*|.* x \d[\d.,]*(?: \w*)?")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether a line gives the operations per second of a benchmark, and how many runs it sampled."""
+    """Return True if a line gives the operations per second of a benchmark, and how many runs it sampled."""
     text = file.prose
     return _MARK in text and any(
         _SPREAD.fullmatch(_parts(plain(line.rstrip()))[2])

@@ -20,7 +20,7 @@ _DEEPEST: Final = 50
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a pair: versions, BenchmarkTools' among them, and what was saved."""
+    """Return True if this is a pair: versions, BenchmarkTools' among them, and what was saved."""
     document = file.document
     return (
         isinstance(document, list)

@@ -24,7 +24,7 @@ _MEASURED: Final = ("value", "values", "buckets")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this has charts by name."""
+    """Return True if this has charts by name."""
     document = file.document
     if not isinstance(document, dict):
         return False

@@ -31,7 +31,7 @@ _MEASURED: Final = ("sampleValues", "running", "allBins")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a list of histograms and diagnostics, with at least one histogram."""
+    """Return True if this is a list of histograms and diagnostics, with at least one histogram."""
     document = file.document
     return (
         isinstance(document, list)

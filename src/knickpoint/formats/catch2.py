@@ -32,7 +32,7 @@ _UNITS: Final = {"m": "min"}
 
 
 def is_console(file: FileContent) -> bool:
-    """Tell whether a line is the header that Catch2 prints above benchmarks."""
+    """Return True if a line is the header that Catch2 prints above benchmarks."""
     return has_line(file, "benchmark name", _HEADER)
 
 
@@ -115,8 +115,8 @@ class _Reader:
 def add_printed(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
     """Add the mean of each benchmark with its interval and deviation, by test case and section.
 
-    A name that Catch2 broke over several lines is put together with spaces. Where the line is missing below which Catch2
-    writes its totals, the returned warning says so.
+    A name that Catch2 broke over several lines is put together with spaces. Where the line is missing below which
+    Catch2 writes its totals, the returned warning says so.
 
     Raises:
         FormatError: the output was cut short, or something else stands among the results.
@@ -159,7 +159,7 @@ _ROOTS: Final = ("Catch", "Catch2TestRun")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether the root element is Catch2's, or a line is the header above printed benchmarks."""
+    """Return True if the root element is Catch2's, or a line is the header above printed benchmarks."""
     return root_name(file) in _ROOTS or is_console(file)
 
 

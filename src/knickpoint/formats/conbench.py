@@ -16,7 +16,7 @@ _NAME: Final = "conbench"
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether these are results with a run and tags."""
+    """Return True if these are results with a run and tags."""
     document = file.document
     results = document if isinstance(document, list) else [document]
     return (

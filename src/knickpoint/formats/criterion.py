@@ -35,7 +35,7 @@ _DIRECTORIES: Final = re.compile(r"(?:^|/)criterion/(?P<id>.+)/(?:new|base)/(?:s
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is one of the surfaces."""
+    """Return True if this is one of the surfaces."""
     document = file.document
     if isinstance(document, dict):
         return (

@@ -41,7 +41,7 @@ class _Found:
 
 
 def read_mapped(data: bytes, mapping: bytes, *, name: str = "", limits: ReadingLimits = UNLIMITED) -> Parsed:
-    """Return what the JSON ``data`` say when read by ``mapping``, a TOML text.
+    """Read the JSON ``data`` by ``mapping``, a TOML text.
 
     Each of several documents is a run, or an entry of the list that the mapping begins at.
 
@@ -79,7 +79,7 @@ def read_mapped(data: bytes, mapping: bytes, *, name: str = "", limits: ReadingL
 
 
 def _takes_list(declared: Mapping[str, Any]) -> bool:
-    """Tell whether a mapping begins at a list: documents are then its entries."""
+    """Return True if a mapping begins at a list: documents are then its entries."""
     paths = [result.get("each", "") for result in declared["results"]]
     return any(str(path[0] if isinstance(path, list) and path else path).startswith("[") for path in paths)
 

@@ -28,7 +28,7 @@ _DELIMITERS: Final = (",", "\t", ";", "|")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether the first line is a header that has values and says of what."""
+    """Return True if the first line is a header that has values and says of what."""
     if companion_of(file):
         return False
     text = file.readable[:65536]
@@ -62,7 +62,7 @@ def read(file: FileContent) -> Parsed:
 
 
 def habit_of(file: FileContent, delimiter: str) -> Habit:
-    """Return what the delimiter says of the numbers: ``;`` stands where the comma begins decimals.
+    """Return the habit of numbers that the delimiter implies: with ``;`` the comma begins decimals.
 
     Spreadsheets write UTF-16 and tabs in every country.
     """
@@ -72,7 +72,7 @@ def habit_of(file: FileContent, delimiter: str) -> Habit:
 
 
 def unread_table(file: FileContent) -> str:
-    """Return what to do about a table that no format fits, "" where the file is no table."""
+    """Return the remedy for a table that no format fits, "" if the file is not a table."""
     text = file.readable[:65536]
     names = _header(text) if text.lstrip()[:1] not in ("{", "[", "<", "") else []
     rows = [line for line in text.splitlines() if _has_cells(line)][1:]
@@ -95,7 +95,7 @@ def unread_table(file: FileContent) -> str:
 
 
 def _has_cells(line: str) -> bool:
-    """Tell whether a line is neither empty, a comment, nor Excel's note about the delimiter."""
+    """Return True if a line is neither empty, a comment, nor Excel's note about the delimiter."""
     return bool(line.strip()) and not line.startswith("#") and _EXCEL.fullmatch(line) is None
 
 
@@ -107,11 +107,11 @@ def _header(text: str) -> list[str]:
 
 
 def _is_of_a_tool(text: str, names: Sequence[str]) -> bool:
-    """Tell whether the header is that of a tool whose columns mean something else than their names."""
+    """Return True if the header is that of a tool whose columns mean something else than their names."""
     lower = {name.lower() for name in names}
     return text.startswith(CSV_HEADER) or any(lower >= columns for columns in (_GOOGLE_BENCHMARK, COLUMNS))
 
 
 def delimiter_of(header: str) -> str:
-    """Return what separates the names in a line."""
+    """Return the separator of the names in a line."""
     return max(_DELIMITERS, key=header.count)

@@ -16,7 +16,7 @@ _STATISTICS: Final = {"min": "min", "max": "max", "p75": "p75", "p99": "p99", "p
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of benches, and the runtime is Deno."""
+    """Return True if this is an object of benches, and the runtime is Deno."""
     document = file.document
     return (
         isinstance(document, dict)

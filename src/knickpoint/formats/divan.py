@@ -43,7 +43,7 @@ _INDENT: Final = 3
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether a line is the header above a tree of benchmarks."""
+    """Return True if a line is the header above a tree of benchmarks."""
     return has_line(file, "│ slowest", _HEADER)
 
 
@@ -115,7 +115,8 @@ class _Tree:
 def read(file: FileContent) -> Parsed:
     """Read one run: the median time of each benchmark, other times with ``stat``, and its allocations.
 
-    Throughput stays out: it is a constant over the time. What a benchmark printed between its name and its times is left out.
+    Throughput stays out: it is a constant over the time. What a benchmark printed between its name and its times is
+    left out.
     """
     tree = _Tree(Rows())
     lines = ((number, plain(raw).rstrip()) for number, raw in enumerate(file.lines, 1))

@@ -40,7 +40,7 @@ _ENDED_BY_SIGNAL: Final = re.compile(r"^fio: terminating on signal (\d+)", re.MU
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object that names fio's version and has jobs, a list of such, or text that one follows."""
+    """Return True if this is an object that names fio's version and has jobs, a list of such, or text that one follows."""
     document = file.document
     if document is None and not file.several:
         begin = _AFTER_MESSAGES.search(file.readable, 0, _LONGEST_PREFACE)
@@ -63,10 +63,10 @@ def read(file: FileContent) -> Parsed:
 
 
 def _goes_on(earlier: Node, later: Node) -> bool:
-    """Tell whether ``later`` is a newer state of the run of ``earlier``, as ``--status-interval`` prints them.
+    """Return True if ``later`` is a newer state of the run of ``earlier``, as ``--status-interval`` prints them.
 
-    All numbers are those since the start of the run, so the last state is its result. A run that began before the earlier
-    state was printed is the same one.
+    All numbers are those since the start of the run, so the last state is its result. A run that began before the
+    earlier state was printed is the same one.
     """
     states = [[(job["jobname"].text(), _runtime(job)) for job in root["jobs"].elements()] for root in (earlier, later)]
     if [name for name, _ in states[0]] != [name for name, _ in states[1]]:

@@ -46,11 +46,11 @@ class Format:
     companions: tuple[str, ...] = ()
 
     def fits(self, file: FileContent) -> bool:
-        """Say whether ``file`` looks like this format. Never raises."""
+        """Return True if ``file`` looks like this format. Never raises."""
         return self._loaded().fits(file)
 
     def matches(self, data: bytes) -> bool:
-        """Say whether ``data`` look like this format. Never raises."""
+        """Return True if ``data`` look like this format. Never raises."""
         return self.fits(FileContent(data))
 
     def read(self, data: bytes | FileContent, *, name: str = "") -> Parsed:

@@ -44,7 +44,7 @@ _LOWER_UNLESS_RATE: Final = ("go", "jmh", "julia", "benchmarkluau")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a list of custom entries, which say nothing of commits, or a history."""
+    """Return True if this is a list of custom entries, which say nothing of commits, or a history."""
     if _ASSIGNMENT.match(file.readable):
         return True
     document = file.document

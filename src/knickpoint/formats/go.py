@@ -54,9 +54,9 @@ _RESERVED: Final = ("benchmark", "metric", "stat", "procs", *_SERIES_CONFIG)
 class _Line:
     """A result line, or a benchmark that failed or was skipped, with the configuration in force there.
 
-    ``values`` are pairs of a number as it is written and its unit; ``broken`` says why a result line has none, ``units`` which units it
-    names, and without a ``name`` it is that line. The name of a benchmark that failed is ``whole`` where Go had begun its result line:
-    then it ends with the number of processors.
+    ``values`` are pairs of a number as it is written and its unit; ``broken`` says why a result line has none,
+    ``units`` which units it names, and without a ``name`` it is that line. The name of a benchmark that failed is
+    ``whole`` where Go had begun its result line: then it ends with the number of processors.
     """
 
     name: str
@@ -70,7 +70,7 @@ class _Line:
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether any line is a result of a Go benchmark."""
+    """Return True if any line is a result of a Go benchmark."""
     text = file.prose
     if "Benchmark" not in text:
         return False
@@ -286,9 +286,9 @@ _Names = dict[tuple[str, str, str], tuple[str, str]]
 def _split_names(lines: list[_Line]) -> _Names:
     """Tell the numbers of processors at the ends of names from numbers that belong to the names, package by package.
 
-    Go writes the number where it is not 1. The name of a function has no hyphen, so that of a benchmark without parts (``/``)
-    shows which numbers the package ran with. Where all have parts, all of them end with the same number, or several
-    come with each number; else the names stay whole.
+    Go writes the number where it is not 1. The name of a function has no hyphen, so that of a benchmark without parts
+    (``/``) shows which numbers the package ran with. Where all have parts, all of them end with the same number, or
+    several come with each number; else the names stay whole.
     """
     packages: dict[tuple[str, str], tuple[set[str], set[str], set[str]]] = {}
     for line in lines:
@@ -321,7 +321,10 @@ def _ending(name: str) -> tuple[str, str]:
 
 
 def _counts(names: Collection[str]) -> frozenset[str]:
-    """Return the numbers of processors that a package ran with, by the ``names`` it printed; {"1"} where nothing shows others."""
+    """Return the numbers of processors that a package ran with, by the ``names`` it printed.
+
+    {"1"} where nothing shows others.
+    """
     plain_names = frozenset(_ending(name)[1] for name in names if "/" not in name)
     if plain_names:
         return plain_names

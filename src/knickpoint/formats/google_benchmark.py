@@ -55,7 +55,10 @@ _FACTS: Final = {
 _NO_NUMBER: Final = re.compile(
     r"(?:n/?a|none|null|unknown|[+-]?(?:nan|inf(?:inity)?)|[+\-<>~]?\s*\.?\d.*|[-?]*)", re.IGNORECASE
 )
-"""What stands in place of a number; other text in place of a counter describes the benchmark, unless other rows count there."""
+"""What stands in place of a number.
+
+Other text in place of a counter describes the benchmark, unless other rows count there.
+"""
 _AGGREGATE_ENDING: Final = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")
 _ARGUMENT: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*):(?P<value>[^:/]+)")
 _RUN_OPTIONS: Final = ("iterations", "repeats", "min_time", "min_warmup_time")
@@ -67,7 +70,7 @@ _RESERVED: Final = ("benchmark", "metric", "stat")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this has a context, and rows with the times or the failures that Google Benchmark writes."""
+    """Return True if this has a context, and rows with the times or the failures that Google Benchmark writes."""
     document = file.document
     if not isinstance(document, dict) or not isinstance(document.get("context"), dict):
         return False
@@ -161,7 +164,7 @@ def _aggregate(entry: Node) -> str:
 
 
 def _is_counted(node: Node) -> bool:
-    """Tell whether a number stands here, or something in its place."""
+    """Return True if a number stands here, or something in its place."""
     if isinstance(node.value, str):
         return _NO_NUMBER.fullmatch(node.value.strip()) is not None
     return node.value is None or (isinstance(node.value, int | float) and not isinstance(node.value, bool))

@@ -71,7 +71,7 @@ _ABSENT: Final = "N/A"
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether a line counts an event of a benchmark, or is a summary of one."""
+    """Return True if a line counts an event of a benchmark, or is a summary of one."""
     text = file.readable
     if '"module_path"' in text and any(map(_SUMMARY.fullmatch, _summaries(text))):
         return True
@@ -136,8 +136,9 @@ def _new(metrics: Node) -> Node | None:
 class _Ends:
     """What the end of the lines lacks, by what stands before it.
 
-    ``counts`` are the labels below each heading of a tool. ``begun``, ``last`` and ``ended`` are the lines of the newest name,
-    count, and ``Gungraun result: …``, of which each program writes one; earlier versions and ``--nosummary`` write none.
+    ``counts`` are the labels below each heading of a tool. ``begun``, ``last`` and ``ended`` are the lines of the
+    newest name, count, and ``Gungraun result: …``, of which each program writes one; earlier versions and
+    ``--nosummary`` write none.
     """
 
     name: str = ""

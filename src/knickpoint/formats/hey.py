@@ -29,7 +29,7 @@ _OF_OHA: Final = re.compile(r"  Success rate:\t.*")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a summary with requests per second and a histogram of response times."""
+    """Return True if this is a summary with requests per second and a histogram of response times."""
     return (
         has_line(file, "Response time histogram:", _MARK)
         and has_line(file, "Requests/sec:", _RATE)

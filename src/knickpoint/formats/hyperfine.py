@@ -16,7 +16,7 @@ _STATISTICS: Final = ("mean", "min", "max")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of results, each with a command."""
+    """Return True if this is an object of results, each with a command."""
     document = file.document
     results = document.get("results") if isinstance(document, dict) else None
     return (

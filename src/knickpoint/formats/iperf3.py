@@ -18,7 +18,7 @@ _SIDES: Final = {"": "", "_bidir_reverse": "reverse"}
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object with the start, the intervals and the end of a test."""
+    """Return True if this is an object with the start, the intervals and the end of a test."""
     document = file.document
     return (
         isinstance(document, dict)
@@ -55,7 +55,7 @@ def read(file: FileContent) -> Parsed:
 
 
 def _params(root: Node, start: Node) -> dict[str, str]:
-    """Return what identifies the test: its title, the other end, and how data were sent."""
+    """Return the params of the test: its title, the other end, and the way that data were sent."""
     test, other = start.maybe("test_start") or Node({}), start.maybe("connecting_to") or Node({})
     params = {
         "benchmark": root.words("title") or start.words("title") or _NAME,

@@ -34,7 +34,7 @@ _BRACKETS: Final = re.compile(r"(?P<name>.+)\[[^\[\]]*\]")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of benchmarks whose metrics have runs, or percentiles of what was sampled."""
+    """Return True if this is an object of benchmarks whose metrics have runs, or percentiles of what was sampled."""
     document = file.document
     benchmarks = document.get("benchmarks") if isinstance(document, dict) else None
     return isinstance(benchmarks, list) and (
@@ -43,7 +43,9 @@ def fits(file: FileContent) -> bool:
 
 
 def read(file: FileContent) -> Parsed:
-    """Read one run: every metric of every benchmark, its runs as samples; of what was sampled within runs, the percentiles.
+    """Read one run: every metric of every benchmark, its runs as samples.
+
+    Of what was sampled within runs, the percentiles.
 
     The median of all frames is the value of a sampled metric, the others are series with ``stat``; the frames stay out.
     """
@@ -93,7 +95,10 @@ def _add_sampled(rows: Rows, params: dict[str, str], metric: Node) -> None:
 
 
 def _unit(metric: str) -> tuple[str, Better]:
-    """Return the unit that the name of ``metric`` ends with, and the direction; ``timeNs`` and ``memoryRssAnonMaxKb`` are costs."""
+    """Return the unit that the name of ``metric`` ends with, and the direction.
+
+    ``timeNs`` and ``memoryRssAnonMaxKb`` are costs.
+    """
     if metric in _COUNTS:
         return _COUNTS[metric], Better.LOWER
     found = _ENDING.fullmatch(metric)

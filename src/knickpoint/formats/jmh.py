@@ -20,7 +20,7 @@ _COSTS: Final = ("gc.", "class.", "compiler.", "mempool.")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a list of benchmarks with a primary metric each."""
+    """Return True if this is a list of benchmarks with a primary metric each."""
     document = file.document
     return (
         isinstance(document, list)

@@ -26,8 +26,8 @@ Fitting = Callable[[FileContent], tuple[Format, ...]]
 def among_lines(file: FileContent, fitting: Fitting) -> tuple[FileContent, tuple[Problem, ...]]:
     """Return the results among the lines of a log: documents that begin on lines of their own, as ``npm run`` and ``2>&1`` leave them.
 
-    Lines around them become empty, so that messages count lines as the file does; a warning says what was left out. A file without such
-    documents is returned as it is.
+    Lines around them become empty, so that messages count lines as the file does; a warning says what was left out. A
+    file without such documents is returned as it is.
     """
     if file.document is not None or file.several or len(file.embedded) > _MOST_AMONG_LINES:
         return file, ()
@@ -51,7 +51,7 @@ def among_lines(file: FileContent, fitting: Fitting) -> tuple[FileContent, tuple
 
 
 def read_documents(file: FileContent, fitting: Fitting, wanted: Format | None) -> Parsed | None:
-    """Return what the documents of ``file`` say, as runs in their order; None where they are in no format.
+    """Read the documents of ``file`` as runs in their order; None if they are in no format.
 
     Args:
         file: a file with several documents.

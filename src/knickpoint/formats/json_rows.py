@@ -28,13 +28,13 @@ _FRAME: Final = (
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a list of plain objects, or one, that have a value and say of which commit or time."""
+    """Return True if this is a list of plain objects, or one, that have a value and say of which commit or time."""
     found = _roles(file)
     return bool({"value", "samples"} & found) and bool({"commit", "time"} & found)
 
 
 def unread_rows(file: FileContent) -> str:
-    """Return what to do about rows that name no commit and no time, and about none; "" where the file has neither."""
+    """Return the remedy for rows that name no commit and no time, or none of both; "" if the file has neither."""
     if file.document in ([], {}):
         return "It holds nothing. Look whether the run was filtered to nothing."
     rows = file.document if isinstance(file.document, list) else [file.document]
@@ -54,7 +54,7 @@ def unread_rows(file: FileContent) -> str:
 
 
 def _is_frame(document: object) -> bool:
-    """Tell whether pandas wrote this as columns, index, split or table."""
+    """Return True if pandas wrote this as columns, index, split or table."""
     if not isinstance(document, dict) or not document:
         return False
     if isinstance(document.get("data"), list) and ("columns" in document or "schema" in document):

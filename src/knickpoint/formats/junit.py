@@ -21,7 +21,7 @@ _DECIMAL_COMMA: Final = re.compile(r"\d+,(\d{1,2}|\d{4,})")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether the root element is JUnit's."""
+    """Return True if the root element is JUnit's."""
     return root_name(file) in ("testsuites", "testsuite")
 
 

@@ -41,7 +41,7 @@ _BETTER: Final = {
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of metrics that k6 collects."""
+    """Return True if this is an object of metrics that k6 collects."""
     document = file.document
     metrics = document.get("metrics") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(metrics, dict):

@@ -82,7 +82,7 @@ class _Promise:
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether any line is a benchmark's."""
+    """Return True if any line is a benchmark's."""
     text = file.prose
     return "bench:" in text and any(
         _BENCH.match(plain(line)) for line in text.splitlines() if "bench:" in line and len(line) <= LONGEST_LINE

@@ -34,7 +34,7 @@ _NO_ERROR: Final = "NO_ERROR"
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a result with audits that have values, or categories that have scores."""
+    """Return True if this is a result with audits that have values, or categories that have scores."""
     document = file.document
     result = document.get(_ANSWER, document) if isinstance(document, dict) else None
     return (

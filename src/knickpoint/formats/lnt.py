@@ -33,7 +33,7 @@ _STATUSES: Final = {0: "", 1: "failed", 2: "failed as expected", 3: "not run"}
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a report of version 2."""
+    """Return True if this is a report of version 2."""
     document = file.document
     return (
         isinstance(document, dict)
@@ -85,6 +85,9 @@ def _add(rows: Rows, params: dict[str, str], test: Node) -> None:
 
 
 def _outcome(status: object) -> str:
-    """Return what a status says of a metric, "" where it passed; one that is no number says that it failed."""
+    """Return the failure that a status states of a metric, "" if it passed.
+
+    One that is not a number states a failure.
+    """
     number = to_float(status)
     return _STATUSES.get(int(number), "failed") if math.isfinite(number) else f"failed: its status is {shown(status)}"

@@ -32,7 +32,7 @@ _SAME: Final = ("50", "100")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether the first line is the header of the table of requests, or these are statistics as JSON."""
+    """Return True if the first line is the header of the table of requests, or these are statistics as JSON."""
     if is_statistics(file.document):
         return True
     first = file.prose.partition("\n")[0]

@@ -14,7 +14,7 @@ _PERCENTILES: Final = ("90", "95", "99", "99.9")
 
 
 def is_statistics(document: object) -> bool:
-    """Tell whether this is a list of requests, each with its counts and a histogram of response times."""
+    """Return True if this is a list of requests, each with its counts and a histogram of response times."""
     return (
         isinstance(document, list)
         and bool(document)

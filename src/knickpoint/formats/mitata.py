@@ -27,7 +27,7 @@ _FACTS: Final = ("arch", "runtime", "version")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of benchmarks whose runs have statistics, or an error, each."""
+    """Return True if this is an object of benchmarks whose runs have statistics, or an error, each."""
     document = file.document
     benchmarks = document.get("benchmarks") if isinstance(document, dict) else None
     return (

@@ -38,7 +38,7 @@ _LAST_CELL: Final = re.compile(r"(?::wavy_dash: )?`(?P<name>.*?)`(?: \(Unstable 
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of results with medians of what elapsed, or text with a table's header."""
+    """Return True if this is an object of results with medians of what elapsed, or text with a table's header."""
     document = file.document
     if isinstance(document, dict):
         results = document.get("results")

@@ -22,7 +22,7 @@ _NO_FACTS: Final = ("git_repo", "git_commit", "branch", "test_name")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a list of entries with metrics and attributes."""
+    """Return True if this is a list of entries with metrics and attributes."""
     document = file.document
     return (
         isinstance(document, list)

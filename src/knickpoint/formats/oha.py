@@ -25,7 +25,7 @@ _AT_THE_END: Final = "aborted due to deadline"
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object with a summary of requests per second, and latencies by percentile."""
+    """Return True if this is an object with a summary of requests per second, and latencies by percentile."""
     document = file.document
     if not isinstance(document, dict):
         return False
@@ -36,8 +36,8 @@ def fits(file: FileContent) -> bool:
 def read(file: FileContent) -> Parsed:
     """Read one run: requests and bytes per second, and the response time in seconds with the median as the value.
 
-    oha does not write the address, so the benchmark is called ``oha``. Histograms, details of connecting, and requests per second over
-    time stay out.
+    oha does not write the address, so the benchmark is called ``oha``. Histograms, details of connecting, and requests
+    per second over time stay out.
     """
     root = Node(file.json)
     rows = Rows()

@@ -1,8 +1,8 @@
 """Read Parquet tables, long and wide, with the same columns as CSV; needs the package ``pyarrow``.
 
-A Parquet file of some kilobytes may hold billions of rows: one value and how often it repeats. What the file says of its
-size is therefore checked first. Rows are read in batches, and texts as dictionaries, so that a long text that repeats
-is in memory once.
+A Parquet file of some kilobytes may hold billions of rows: one value and how often it repeats. What the file says of
+its size is therefore checked first. Rows are read in batches, and texts as dictionaries, so that a long text that
+repeats is in memory once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BATCH_ROWS: Final = 10_000
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this begins as Parquet files do."""
+    """Return True if this begins as Parquet files do."""
     return file.data.startswith(_MAGIC)
 
 

@@ -19,7 +19,7 @@ _LINE: Final = re.compile(r"PERFHERDER_DATA:[ \t]*(?=\{)")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object with framework and suites, or has a line with one."""
+    """Return True if this is an object with framework and suites, or has a line with one."""
     document = file.document
     if isinstance(document, dict):
         suites = document.get("suites")

@@ -35,7 +35,7 @@ _PARAMS: Final = {
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether a line says which transactions ran, and another how they were sent."""
+    """Return True if a line says which transactions ran, and another how they were sent."""
     return has_line(file, "transaction type:", _BEGIN) and has_line(file, "query mode:", _PARAMS["mode"])
 
 

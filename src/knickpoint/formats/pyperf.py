@@ -36,7 +36,7 @@ _REVISIONS: Final = ("commit_id", "commit", "revision")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of benchmarks that consist of runs."""
+    """Return True if this is an object of benchmarks that consist of runs."""
     document = file.document
     if not isinstance(document, dict):
         return False

@@ -24,7 +24,7 @@ _MEASURED: Final = ("data", "median", "mean", "min")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this has what only pytest-benchmark writes."""
+    """Return True if this has what only pytest-benchmark writes."""
     document = file.document
     return (
         isinstance(document, dict)
@@ -147,7 +147,7 @@ def _add(rows: Rows, params: dict[str, str], benchmark: Node) -> None:
 
 
 def _is_cut(stats: Node, data: Node) -> bool:
-    """Say whether the samples were taken out of the file afterwards, and the median of all of them is still there.
+    """Return True if the samples were taken out of the file afterwards, and the median of all of them is still there.
 
     That is so where a text stands in their place, where no number is among them, and where there are fewer than the
     rounds that the tool counted.

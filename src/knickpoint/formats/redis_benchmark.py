@@ -46,7 +46,7 @@ _COLUMNS: Final = {
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is one of the ways in which it prints results."""
+    """Return True if this is one of the ways in which it prints results."""
     text = file.prose
     if text.startswith(CSV_HEADER):
         return True

@@ -224,7 +224,7 @@ _SUFFIXES: Final = {"_smallerIsBetter": Better.LOWER, "_biggerIsBetter": Better.
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object with a version, a commit and results."""
+    """Return True if this is an object with a version, a commit and results."""
     document = file.document
     return (
         isinstance(document, dict)

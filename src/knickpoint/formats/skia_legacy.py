@@ -23,7 +23,7 @@ _SAMPLED: Final = "min_ms"
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object with a commit and results by test and configuration."""
+    """Return True if this is an object with a commit and results by test and configuration."""
     document = file.document
     if not isinstance(document, dict) or "gitHash" not in document or not isinstance(document.get("results"), dict):
         return False

@@ -60,7 +60,7 @@ def read_report(
     companions: Mapping[str, bytes] | None = None,
     limits: ReadingLimits = UNLIMITED,
 ) -> Parsed:
-    """Return what the results file ``data`` says, and the warnings that came with it.
+    """Read the results file ``data``, with the warnings that came with it.
 
     Args:
         data: the whole file, plain or gzip.
@@ -70,8 +70,8 @@ def read_report(
         limits: what reading it may take.
 
     Raises:
-        FormatError: the file is empty, too large or was cut short, no format or more than one fits, or something in it is
-            not as its format has it. Nothing of such a file is to be kept.
+        FormatError: the file is empty, too large or was cut short, no format or more than one fits, or something in it
+            is not as its format has it. Nothing of such a file is to be kept.
     """
     file = _checked_content(data, name, companions or {}, limits)
     with held_back() if len(data) > _LARGE else nullcontext():
@@ -81,7 +81,9 @@ def read_report(
 def read_found(
     data: bytes, *, name: str = "", companions: Mapping[str, bytes] | None = None, limits: ReadingLimits = UNLIMITED
 ) -> Parsed | None:
-    """Return the report in a file that was found in a folder, not named by a user; None where the file holds no results.
+    """Return the report in a file that was found in a folder, not named by a user.
+
+    None where the file holds no results.
 
     Those are files that no format fits, and those that tools leave beside results (:func:`companion_of`). JSON
     that breaks off may have been results, and is refused.
@@ -128,7 +130,7 @@ def _read(file: FileContent, wanted: str) -> Parsed:
 
 
 def _parsed(file: FileContent, wanted: Format | None) -> Parsed:
-    """Return what the one document of ``file`` says, or all of several."""
+    """Read the one document of ``file``, or all of several."""
 
     def fitting(part: FileContent) -> tuple[Format, ...]:
         return _fitting(part) if wanted is None else (wanted,) if wanted.fits(part) else ()
@@ -201,7 +203,7 @@ def _only(file: FileContent) -> Format:
 
 
 def _inside(file: FileContent) -> str:
-    """Return where JSON begins among other lines, "" where it does not."""
+    """Return the position of JSON among other lines, "" without any."""
     if file.document is not None or file.several:
         return ""
     if file.embedded:
@@ -210,7 +212,7 @@ def _inside(file: FileContent) -> str:
 
 
 def _remedy(file: FileContent) -> str:
-    """Return what to do about a file that no format fits: what it looks like, and what to import instead."""
+    """Return the remedy for a file that no format fits: its likely kind, and what to import instead."""
     from knickpoint.formats.delimited import unread_table  # formats, which are loaded when they are needed
     from knickpoint.formats.json_rows import unread_rows
 

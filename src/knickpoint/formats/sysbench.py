@@ -53,7 +53,7 @@ _STATISTICS: Final = {"avg": "", "min": "min", "max": "max"}
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether a line names sysbench and its version."""
+    """Return True if a line names sysbench and its version."""
     return has_line(file, "sysbench ", _BEGIN)
 
 

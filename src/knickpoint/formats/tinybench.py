@@ -35,7 +35,7 @@ _VALUE: Final = re.compile(r"(?P<value>[\d.]+)(?: ± .*)?")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is a list of tasks, of rows of the table, or text with the table."""
+    """Return True if this is a list of tasks, of rows of the table, or text with the table."""
     document = file.document
     if isinstance(document, list):
         return bool(document) and (all(map(_is_task, document)) or all(map(_is_row, document)))

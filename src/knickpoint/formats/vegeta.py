@@ -28,7 +28,7 @@ _STATISTICS: Final = {
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object with latencies by percentile, and how often each status came."""
+    """Return True if this is an object with latencies by percentile, and how often each status came."""
     document = file.document
     if not isinstance(document, dict) or not isinstance(document.get("status_codes"), dict):
         return False
@@ -39,7 +39,8 @@ def fits(file: FileContent) -> bool:
 def read(file: FileContent) -> Parsed:
     """Read one run: latencies in nanoseconds, the median as the value, and the successful requests per second.
 
-    vegeta does not write the address, so the benchmark is called ``vegeta``. The rate of an attack is what was asked for, and stays out.
+    vegeta does not write the address, so the benchmark is called ``vegeta``. The rate of an attack is what was asked
+    for, and stays out.
     """
     root = Node(file.json)
     rows = Rows()

@@ -24,7 +24,7 @@ _SKIPPED: Final = ("skipped", "pending", "todo", "disabled")
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether this is an object of files with groups of benchmarks, or of tests that ran benchmarks."""
+    """Return True if this is an object of files with groups of benchmarks, or of tests that ran benchmarks."""
     document = file.document
     if not isinstance(document, dict):
         return False

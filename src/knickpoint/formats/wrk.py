@@ -31,7 +31,7 @@ _MINUTES: Final = {"m": "min"}
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether a line says which address is tested."""
+    """Return True if a line says which address is tested."""
     return has_line(file, "test @", _BEGIN)
 
 

@@ -28,12 +28,15 @@ _BETTER: Final = {"smaller": Better.LOWER, "larger": Better.HIGHER}
 
 
 def fits(file: FileContent) -> bool:
-    """Tell whether a line has the values that a test measured."""
+    """Return True if a line has the values that a test measured."""
     return has_line(file, " measured [", _VALUES)
 
 
 def read(file: FileContent) -> Parsed:
-    """Read one run: the values of every test and metric as samples; XCTest says which way is better, or the unit does."""
+    """Read one run: the values of every test and metric as samples.
+
+    XCTest says which way is better, or the unit does.
+    """
     rows = Rows()
     problems: list[Problem] = []
     for number, raw in enumerate(file.lines, 1):

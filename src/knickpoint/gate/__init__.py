@@ -1,7 +1,8 @@
 """The verdict about a merge: two sides are judged, commits accept, canaries doubt, and the rest decides.
 
-``judging`` has the ways to two sides: the history of a line, other files, two commits of the store, or rounds on one machine.
-All of them end in ``decision``, and that in a ``report``, which the commands, the API and all forms of reports read.
+``judging`` has the ways to two sides: the history of a line, other files, two commits of the store, or rounds on one
+machine. All of them end in ``decision``, and that in a ``report``, which the commands, the API and all forms of reports
+read.
 """
 
 from knickpoint.gate.decision import GateOptions

@@ -34,8 +34,8 @@ SIDES_DIFFER: Final = ("not only the commits differ", "it is unknown whether onl
 class GateOptions:
     """What is asked for; None where ``[check]`` of the configuration decides.
 
-    ``query`` selects what is judged. ``partial`` results lack benchmarks on purpose. ``fail_on`` are the verdicts that fail, and
-    ``name`` is the name of the job.
+    ``query`` selects what is judged. ``partial`` results lack benchmarks on purpose. ``fail_on`` are the verdicts that
+    fail, and ``name`` is the name of the job.
     """
 
     query: str = ""
@@ -78,8 +78,9 @@ def decide(
 ) -> GateReport:
     """Return the verdict about a merge.
 
-    ``config`` names the canaries and the address of the dashboard. ``base`` is the sentence about the base. ``accepted`` are commits
-    with a trailer that accepts regressions, and what each accepts. ``doubts`` are what canaries say that moved, or have no value.
+    ``config`` names the canaries and the address of the dashboard. ``base`` is the sentence about the base.
+    ``accepted`` are commits with a trailer that accepts regressions, and what each accepts. ``doubts`` are what
+    canaries say that moved, or have no value.
     """
     keys = [each.trace for each in results.benchmarks]
     canaries = _canary_keys(config.canaries.values(), repository, keys)

@@ -50,7 +50,8 @@ def judge_results(
 
     Raises:
         HistoryError: there is no such line or commit.
-        InputError: the results, of which ``file`` is the first, are incomplete or of several commits, or have no history.
+        InputError: the results, of which ``file`` is the first, are incomplete or of several commits, or have no
+            history.
     """
     _refuse_unfit(read, file, partial=options.partial)
     known = _repository(instance, read.repository, file)
@@ -87,7 +88,9 @@ def judge_files(
     repository: str,
     named: bool = False,
 ) -> GateReport:
-    """Judge results by those of other files, called ``against``; ``file`` is the first of the new ones. No store is read.
+    """Judge results by those of other files, called ``against``; ``file`` is the first of the new ones.
+
+    No store is read.
 
     ``named`` says that warnings need the name of their file, because nothing in them has it.
 
@@ -134,8 +137,8 @@ def judge_commits(
 ) -> GateReport:
     """Judge ``traces`` of a commit in the store by the history up to another one.
 
-    ``values`` is how many of its newest values up to ``head``, of commits that the base does not have, stand for a trace. ``reason``
-    says why the base is that one.
+    ``values`` is how many of its newest values up to ``head``, of commits that the base does not have, stand for a
+    trace. ``reason`` says why the base is that one.
 
     Raises:
         InputError: the base has every commit of the new side.
@@ -183,7 +186,8 @@ def judge_rounds(end: ComparisonEnd, request: ComparisonRequest, options: GateOp
         " benchmarks together."
     )
     lost = counted(len(end.failures), "round was", "rounds were")
-    # Which repository this is, the configuration need not say: a canary of one repository counts if that is the only one.
+    # Which repository this is, the configuration need not say: a canary of one repository counts if that is the only
+    # one.
     names = list(config.repositories)
     report = decide(
         JudgedResults(end.benchmarks, false_positives),
@@ -285,7 +289,7 @@ def _refuse_empty(read: NewResults, file: str) -> None:
 
 
 def _oddities(read: NewResults, file: str) -> list[str]:
-    """Return what is odd in results, such as values that are none; after the name of their ``file`` where it is given."""
+    """Return the oddities of results, such as values that are none; after the name of their ``file`` if it is given."""
     return [f"{file}: {problem.sentence}" if file else problem.sentence for problem in read.warnings]
 
 

@@ -32,7 +32,8 @@ class Standing(Enum):
 class Sides:
     """The commits of both sides, None for what is no commit of a history.
 
-    ``reason`` says why the base is that one, or what it is. ``measured`` counts the commits of the base that values come from.
+    ``reason`` says why the base is that one, or what it is. ``measured`` counts the commits of the base that values
+    come from.
     """
 
     base: Commit | None = None
@@ -45,11 +46,11 @@ class Sides:
 class GateReport:
     """The verdict on new results: may they be merged?
 
-    ``base`` is a sentence about what they are compared with. ``fail_on`` are the verdicts that fail the check. Exit code,
-    headline and every form of report go by :meth:`standing`. Without ``complete``, measurements that were to come are missing, and
-    nothing can be said to have not regressed. Without ``has_history``, nothing of the repository is stored yet, so that nothing was
-    compared. ``name`` tells the report from those of other jobs of the same commit, such as the jobs of a matrix of machines.
-    ``warnings`` are what a person has to know beside the verdicts.
+    ``base`` is a sentence about what they are compared with. ``fail_on`` are the verdicts that fail the check. Exit
+    code, headline and every form of report go by :meth:`standing`. Without ``complete``, measurements that were to come
+    are missing, and nothing can be said to have not regressed. Without ``has_history``, nothing of the repository is
+    stored yet, so that nothing was compared. ``name`` tells the report from those of other jobs of the same commit,
+    such as the jobs of a matrix of machines. ``warnings`` are what a person has to know beside the verdicts.
     """
 
     repository: str
@@ -83,7 +84,7 @@ class GateReport:
         return tuple(row for row in self.worst_first if not row.decides and not row.canary)
 
     def standing(self, row: JudgedBenchmark) -> Standing:
-        """Return what the check makes of ``row``."""
+        """Return the standing of ``row`` in the check."""
         if not row.decides or row.verdict not in self.fail_on | {Verdict.REGRESSED}:
             return Standing.PASSES
         if row.accepted is not None:
@@ -146,7 +147,7 @@ class GateReport:
         return f"May be merged{self._passing(total)}."
 
     def _passing(self, total: str) -> str:
-        """Return what the verdict says of benchmarks that pass, of which there are ``total``."""
+        """Return the words of the verdict for benchmarks that pass, of which there are ``total``."""
         few = self.counts[ResultKind.NO_DATA]
         unclear = self.counts[ResultKind.UNSTABLE] + few
         open_ones = f"; {unclear:,} could not be judged" if unclear else ""
@@ -170,6 +171,6 @@ class GateReport:
 
 
 def _kinds(rows: Sequence[JudgedBenchmark]) -> str:
-    """Return how many rows there are of each kind, the worst first: ``1 vanished and 2 regressed``."""
+    """Return the number of rows of each kind, the worst first: ``1 vanished and 2 regressed``."""
     found = Counter(row.kind for row in rows)
     return " and ".join(f"{found[kind]:,} {kind.value}" for kind in ResultKind if found[kind])

@@ -1,7 +1,8 @@
 """Keep a few files on a branch of a remote repository, and replace them only if no one else did meanwhile.
 
-The branch has one commit, without a parent: clones of the project carry the newest files, and not every version of them.
-It is replaced by a push that names the commit which it replaces; git refuses that push where the branch has another one.
+The branch has one commit, without a parent: clones of the project carry the newest files, and not every version of
+them. It is replaced by a push that names the commit which it replaces; git refuses that push where the branch has
+another one.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class FileBranch:
         try:
             self.git.run(*push, "--", self.remote.url, f"{made}:{self._reference}", remote=self.remote)
         except HistoryError:
-            # The words of a refusal differ from server to server: the branch itself says whether another push was first.
+            # The words of a refusal differ from server to server: the branch itself says whether another push was
+            # first.
             found = self.tip()
             if found == tip:
                 raise

@@ -81,8 +81,8 @@ class Git:
     """A git repository on this machine, bare or not.
 
     ``numbers`` finds commit numbers in messages, None where the repository does not number its commits. ``web`` is the
-    page of the repository, for links to commits; "" takes it from the remote. ``remote`` is where a clone comes from. What
-    is read of branches is remembered: :meth:`afresh` sees changes.
+    page of the repository, for links to commits; "" takes it from the remote. ``remote`` is where a clone comes from.
+    What is read of branches is remembered: :meth:`afresh` sees changes.
     """
 
     directory: Path
@@ -135,7 +135,10 @@ class Git:
         return run_git(["-C", where, *arguments], where=where, stdin=stdin, remote=remote)
 
     def fetch(self) -> None:
-        """Bring a clone made by :meth:`clone` up to date, its default branch and tags included; force-pushed branches too."""
+        """Bring a clone made by :meth:`clone` up to date, its default branch and tags included.
+
+        Force-pushed branches too.
+        """
         prune = ("fetch", "--quiet", "--prune", "--no-write-fetch-head", "--no-recurse-submodules")
         self.run(*prune, "origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", remote=self.remote)
         printed = self.run("ls-remote", "--symref", "origin", "HEAD", remote=self.remote).decode(errors="replace")
@@ -208,12 +211,12 @@ class Git:
     def default_branch(self, known: str = "") -> str:
         """Return the name of the default branch; ``known`` is what it was before, "" for the first time.
 
-        It is the one that the remote names; without a remote, the only one of main, master and trunk; else the one that it
-        was before; else the branch that is checked out.
+        It is the one that the remote names; without a remote, the only one of main, master and trunk; else the one that
+        it was before; else the branch that is checked out.
 
         Raises:
-            HistoryError: no commits, a detached head without a usual branch, or a clone without the branch ``known`` that
-                does not say which one is the default: what a CI checked out to test must not take its place.
+            HistoryError: no commits, a detached head without a usual branch, or a clone without the branch ``known``
+                that does not say which one is the default: what a CI checked out to test must not take its place.
         """
         target = self._references.get("refs/remotes/origin/HEAD", "")
         if target.startswith("refs/remotes/origin/"):
@@ -265,7 +268,7 @@ class Git:
         )
 
     def contains(self, tip: str, commit: str) -> bool:
-        """Return whether ``commit`` is ``tip`` or an ancestor of it."""
+        """Return True if ``commit`` is ``tip`` or an ancestor of it."""
         counted = self.run("rev-list", "--count", "--max-count=1", "--end-of-options", commit, f"^{tip}")
         return counted.strip() == b"0"
 
@@ -279,7 +282,8 @@ class Git:
     def merged(self, hashes: Iterable[str], *, most: int) -> dict[str, list[Commit]]:
         """Return merge → the commits that it brings to the line of its first parent, newest first, other merges left out.
 
-        Of the full ``hashes``, those of merges that the repository has are in the answer; of each, the ``most`` newest commits.
+        Of the full ``hashes``, those of merges that the repository has are in the answer; of each, the ``most`` newest
+        commits.
         """
         known = self.commits(hashes)
         merges = {name: commit.parents[0] for name, commit in known.items() if len(commit.parents) > 1}

@@ -53,7 +53,8 @@ _LOCAL: Final = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 def _environment(remote: GitRemote | None) -> dict[str, str]:
     """Return the environment of this process without the variables that redirect git, as a hook of a repository sets them.
 
-    Without ``remote``, git reaches no other machine: a clone without file contents does not fetch the objects that it lacks.
+    Without ``remote``, git reaches no other machine: a clone without file contents does not fetch the objects that it
+    lacks.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
     safe = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
@@ -125,7 +126,7 @@ def run_git(
     limit: int = 1 << 24,
     remote: GitRemote | None = None,
 ) -> bytes:
-    """Return what git prints; git may reach another machine only if ``remote`` names it.
+    """Return the output of git; git may reach another machine only if ``remote`` names it.
 
     Raises:
         HistoryError: git is missing, fails, or prints more than ``limit`` bytes.

@@ -34,7 +34,8 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 class GitRemote:
     """A git repository on another machine.
 
-    ``url`` is the address without a password, which is what command lines, the configuration of a clone and messages show.
+    ``url`` is the address without a password, which is what command lines, the configuration of a clone and messages
+    show.
     """
 
     url: str
@@ -65,8 +66,8 @@ class GitRemote:
     def environment(self) -> Mapping[str, str]:
         """The variables with which git may reach this repository, and no other kind of address.
 
-        The user and the password go through the environment, which only the user of this process can read, and never through
-        a command line or the configuration of a clone. git asks for them only for this host.
+        The user and the password go through the environment, which only the user of this process can read, and never
+        through a command line or the configuration of a clone. git asks for them only for this host.
         """
         scheme = self.url.partition("://")[0].lower() if "://" in self.url else "ssh"
         allowed = {"GIT_ALLOW_PROTOCOL": _PROTOCOLS.get(scheme, "none"), "GIT_NO_LAZY_FETCH": "0"}
@@ -95,7 +96,7 @@ _WEB: Final = re.compile(
 
 
 def is_url(location: str) -> bool:
-    """Return whether ``location`` is an address on another machine or with a scheme, and not a local path."""
+    """Return True if ``location`` is an address on another machine or with a scheme, and not a local path."""
     if _SCHEME.match(location):
         return True
     return bool(_SCP.fullmatch(location)) and not Path(location).exists()

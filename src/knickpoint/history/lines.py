@@ -22,8 +22,8 @@ def extend_line(
     """Return the line after its first-parent commits were read, oldest first, as ``read``.
 
     ``known`` is the line as it was, ``before`` the first parent of the oldest commit that was read, None where it has
-    none or it is unknown. Commits that were read only from where they leave the known line are joined to it. In a shallow
-    clone, the part of the line before its oldest commit is kept.
+    none or it is unknown. Commits that were read only from where they leave the known line are joined to it. In a
+    shallow clone, the part of the line before its oldest commit is kept.
 
     Raises:
         HistoryError: a shallow clone does not reach back to the known line.
@@ -64,9 +64,9 @@ def fork_of(base: Sequence[Node], chain: Sequence[Node]) -> tuple[int, tuple[Nod
 # Order commits without a graph, by what files state about them.
 #
 # Each file that holds several commits gives pairs (before, after). :func:`merge_orders` sorts the graph of all pairs
-# topologically (Kahn's algorithm with a heap, so that the smallest key comes first among the commits that are free). Pairs
-# that contradict each other make a cycle; the commits of a cycle form a strongly connected component, which Tarjan's
-# algorithm finds and the sort then treats as one commit.
+# topologically (Kahn's algorithm with a heap, so that the smallest key comes first among the commits that are free).
+# Pairs that contradict each other make a cycle; the commits of a cycle form a strongly connected component, which
+# Tarjan's algorithm finds and the sort then treats as one commit.
 
 
 OrderKey = tuple[int, float, str]
@@ -79,8 +79,8 @@ class _Ordered(Protocol):
 def order_key(commit: Commit) -> OrderKey:
     """Return the key that orders two commits which neither a graph nor a file relates.
 
-    Commits that are numbers go by that number, and come before those that are not; others go by time, and those of equal
-    times by hash, so that the order is always the same.
+    Commits that are numbers go by that number, and come before those that are not; others go by time, and those of
+    equal times by hash, so that the order is always the same.
     """
     if commit.is_number:
         return (0, float(int(commit.hash)), commit.hash)
@@ -90,9 +90,9 @@ def order_key(commit: Commit) -> OrderKey:
 def merge_orders(keys: Mapping[Node, _Ordered], pairs: Iterable[tuple[Node, Node]]) -> tuple[list[Node], list[Node]]:
     """Return the one order of nodes that keeps every pair (before, after), smaller keys first where the pairs allow it.
 
-    The order depends only on the set of nodes and the set of pairs, not on the sequence in which they arrive. Where pairs
-    contradict each other (a before b before a), the nodes of that cycle are ordered by key alone. O((nodes + pairs) log
-    nodes).
+    The order depends only on the set of nodes and the set of pairs, not on the sequence in which they arrive. Where
+    pairs contradict each other (a before b before a), the nodes of that cycle are ordered by key alone. O((nodes +
+    pairs) log nodes).
 
     Returns:
         All nodes in order, and those of cycles, sorted by key.
@@ -121,7 +121,10 @@ def merge_orders(keys: Mapping[Node, _Ordered], pairs: Iterable[tuple[Node, Node
 
 
 def _sorted_graph(keys: Mapping[Node, _Ordered], after: Mapping[Node, Sequence[Node]]) -> list[Node]:
-    """Return the nodes in topological order, the smallest free key first; nodes of a cycle and behind it are missing."""
+    """Return the nodes in topological order, the smallest free key first.
+
+    Nodes of a cycle and behind it are missing.
+    """
     # How many nodes still have to come before each one.
     waits_for = dict.fromkeys(keys, 0)
     for others in after.values():
@@ -192,9 +195,9 @@ def _close(open_nodes: dict[Node, None], root: Node) -> list[Node]:
 
 # Match the commits that a rebase or a force-push replaced with those that replace them.
 #
-# A rewritten commit has another hash, but keeps its author, and usually its author date and subject. The commits that left a
-# line are matched with those that joined it in rounds, from the most certain sign to the least; a commit that is matched
-# takes no part in later rounds.
+# A rewritten commit has another hash, but keeps its author, and usually its author date and subject. The commits that
+# left a line are matched with those that joined it in rounds, from the most certain sign to the least; a commit that is
+# matched takes no part in later rounds.
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +240,8 @@ _ROUNDS: Final[tuple[Callable[[Authorship], Hashable], ...]] = (_exact, _dated, 
 def match_rewritten(old: Sequence[Authorship], new: Sequence[Authorship]) -> dict[int, int]:
     """Match commits that left a line with those that joined it: index in ``old`` → index in ``new``. O(old + new).
 
-    Where several commits have the same sign, they are matched in their order, and only if both sides have the same number
-    of them. Otherwise they stay unmatched: nothing is guessed.
+    Where several commits have the same sign, they are matched in their order, and only if both sides have the same
+    number of them. Otherwise they stay unmatched: nothing is guessed.
     """
     found: dict[int, int] = {}
     taken: set[int] = set()

@@ -58,7 +58,8 @@ def newest_contained(git: Git, blocks: Iterable[Sequence[str]], commit: str) -> 
 
     Args:
         git: the repository.
-        blocks: the full hashes of the line by first parent, newest first, in blocks; only as many are read as are needed.
+        blocks: the full hashes of the line by first parent, newest first, in blocks; only as many are read as are
+            needed.
         commit: the full hash of a commit of the repository.
 
     Raises:
@@ -119,7 +120,7 @@ def find_work_tree(directory: Path) -> Path | None:
 
 
 def read_checkout(git: Git) -> Checkout | None:
-    """Return what is checked out; None in a bare repository, and before the first commit."""
+    """Return the checkout; None in a bare repository, and before the first commit."""
     try:
         top = _top(git)
     except HistoryError:
@@ -131,7 +132,7 @@ def read_checkout(git: Git) -> Checkout | None:
 
 
 def is_head(name: str) -> bool:
-    """Return whether ``name`` starts from HEAD, and so means nothing in a bare repository."""
+    """Return True if ``name`` starts from HEAD, and so means nothing in a bare repository."""
     return bool(_HEAD.fullmatch(name))
 
 
@@ -297,8 +298,8 @@ def _bounded(output: IO[bytes], where: str) -> Iterator[bytes]:
 def _commits(tokens: Iterator[bytes], *, counted: bool, where: str) -> Iterator[tuple[str, CommitFiles]]:
     """Yield the hash and the files of each commit.
 
-    A commit is two tokens, its hash and an empty one. A file begins with its counts or with a colon, which no hash does,
-    so that no path is taken for a commit.
+    A commit is two tokens, its hash and an empty one. A file begins with its counts or with a colon, which no hash
+    does, so that no path is taken for a commit.
     """
     name, omitted = "", 0
     files: list[TouchedFile] = []

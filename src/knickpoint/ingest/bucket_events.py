@@ -100,7 +100,10 @@ def _unconfirmed(reason: str, where: str) -> ServiceError:
 
 
 BUCKET_EVENT: Final = "announcement"
-"""The option that marks an event in quarantine; what has no such option is a results file. Stores have this spelling."""
+"""The option that marks an event in quarantine; what has no such option is a results file.
+
+Stores have this spelling.
+"""
 
 
 def import_bucket_event(destination: Destination, body: bytes, *, reader: Reader = read_results) -> ImportSummary:

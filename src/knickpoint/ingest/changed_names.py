@@ -98,8 +98,8 @@ def _older(store: Store, repository: Repository, keys: Sequence[str], new: Colle
 def _spelled_otherwise(store: Store, new: Iterable[Trace], arrived: Collection[str]) -> list[tuple[str, str]]:
     """Return the keys of ``new`` traces, each with that of the benchmark in another spelling, which need not exist.
 
-    Spellings differ in the case of letters and in separators; between digits there is one or none. ``arrived`` are the keys of
-    the file.
+    Spellings differ in the case of letters and in separators; between digits there is one or none. ``arrived`` are the
+    keys of the file.
     """
     keys = {trace.key: values_in_key(trace.key, ["benchmark"])[0] for trace in new}
     known = store.traces.param_values("benchmark")

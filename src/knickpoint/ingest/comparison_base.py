@@ -1,7 +1,7 @@
 """Find the base of new results: the last commit of a line whose results count as their history.
 
-The base of a commit on the line is the commit before it. The base of any other commit is where it left the line, which git
-knows, or else the line of its branch in the store, or else nothing: then the newest commit of the line is the base.
+The base of a commit on the line is the commit before it. The base of any other commit is where it left the line, which
+git knows, or else the line of its branch in the store, or else nothing: then the newest commit of the line is the base.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _DEEPEN: Final = (
 class Base:
     """The last commit of ``line`` that counts as history, and the reason in words.
 
-    ``commit`` is None where no commit counts: the line is empty, or begins with the measured commit. ``accepted`` are the
-    trailers ``Knickpoint-Accept`` of the commits between the base and what was measured, with their commits.
+    ``commit`` is None where no commit counts: the line is empty, or begins with the measured commit. ``accepted`` are
+    the trailers ``Knickpoint-Accept`` of the commits between the base and what was measured, with their commits.
     """
 
     line: Line
@@ -65,8 +65,8 @@ def find_base(
 ) -> Base:
     """Return the base of new results on a line of ``repository``. Nothing is written to the store.
 
-    With a ``requested`` commit, the base is that commit, or where it left the line. Else it is the oldest of the bases of
-    the measured commits. Results are never their own history: the base of a commit of the line is the one before it.
+    With a ``requested`` commit, the base is that commit, or where it left the line. Else it is the oldest of the bases
+    of the measured commits. Results are never their own history: the base of a commit of the line is the one before it.
     Results that name no commit are those of HEAD, under the conditions of an import, or of changes on top of HEAD.
 
     Args:
@@ -128,7 +128,10 @@ class _Search:
 
     @cached_property
     def work_tree(self) -> Git | None:
-        """The work tree around the current directory, where ``git`` is the clone of a URL, which has none; else None."""
+        """The work tree around the current directory, where ``git`` is the clone of a URL, which has none.
+
+        Else None.
+        """
         top = find_work_tree(Path.cwd()) if self.git is not None and is_url(self.settings.location) else None
         return Git(top) if top else None
 

@@ -47,8 +47,8 @@ _FEWEST_SORTED: Final = 3
 class _Listing:
     """The files below some paths.
 
-    ``files`` maps a file to whether it was found in a folder. ``unreadable`` are folders that cannot be read, ``ignored``
-    the files in folders that no format fits by their names.
+    ``files`` maps a file to whether it was found in a folder. ``unreadable`` are folders that cannot be read,
+    ``ignored`` the files in folders that no format fits by their names.
     """
 
     files: Mapping[Path, bool]
@@ -74,9 +74,9 @@ def import_files(
 ) -> ImportSummary:
     """Import results files, and all those in folders, each exactly once.
 
-    What the options leave open comes from sidecars, then from the results, then from the variables of the CI. Every file
-    is one transaction: a file that cannot be read or used leaves nothing but its entry in quarantine, and does not keep
-    the others out.
+    What the options leave open comes from sidecars, then from the results, then from the variables of the CI. Every
+    file is one transaction: a file that cannot be read or used leaves nothing but its entry in quarantine, and does not
+    keep the others out.
 
     Args:
         destination: an instance.
@@ -89,7 +89,8 @@ def import_files(
         time: when all results were measured, aware; None where they state it.
         order: what orders new commits without a git repository: their times, or the order of ``paths`` and of rows.
         dry_run: do everything, then undo it.
-        allow_empty: take files among ``paths`` that hold no results; else they are refused, unless they lie in a folder.
+        allow_empty: take files among ``paths`` that hold no results; else they are refused, unless they lie in a
+            folder.
         as_work: the repositories that files come into have no history: all that runs find there is work.
         progress: is called with (done, total).
 

@@ -33,7 +33,7 @@ class FileSource(Protocol):
         """
 
     def may_still_change(self, version: str) -> bool:
-        """Return whether a file that :meth:`listing` maps to ``version`` may still be being written."""
+        """Return True if a file that :meth:`listing` maps to ``version`` may still be being written."""
 
     def read(self, name: str, limit: int) -> bytes | None:
         """Return at most ``limit`` bytes of a file, None where there is none.
@@ -55,7 +55,7 @@ _NEVER_RESULTS: Final = frozenset({".md", ".html", ".png", ".svg", ".pdf", ".zip
 
 
 def may_hold_results(name: str, pattern: str = "**/*") -> bool:
-    """Return whether a file of this name, with slashes, may hold results: by ``pattern``, and by its end."""
+    """Return True if a file of this name, with slashes, may hold results: by ``pattern``, and by its end."""
     from knickpoint.formats import all_formats
 
     parts = name.split("/")
@@ -106,7 +106,7 @@ class Folder:
         return found
 
     def may_still_change(self, version: str) -> bool:
-        """Return whether the file changed moments ago; other programs write into the folder."""
+        """Return True if the file changed moments ago; other programs write into the folder."""
         changed = int(version.partition("/")[0]) / 1e9
         return 0 <= datetime.now(UTC).timestamp() - changed < _QUIET_SECONDS
 
@@ -199,7 +199,7 @@ class Bucket:
         return options
 
     def _reason(self, error: Exception) -> str:
-        """Return what the driver says, without the secrets among the options."""
+        """Return the message of the driver, without the secrets among the options."""
         reason = without_secrets(str(error))
         for name, value in self.options.items():
             if value and not name.endswith("url"):
@@ -277,7 +277,7 @@ def sidecar_names(name: str) -> tuple[str, str]:
 
 
 def _read_sidecars(source: FileSource, name: str, names: Collection[str] | None) -> Sidecar:
-    """Return what the sidecars of a file state, that of the file alone over that of its folder."""
+    """Return the sidecars of a file, that of the file alone over that of its folder."""
     found = Sidecar()
     for sidecar in sidecar_names(name):
         if names is not None and sidecar not in names:

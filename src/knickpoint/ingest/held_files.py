@@ -42,7 +42,10 @@ class RefusedFile:
 
 @dataclass(frozen=True, slots=True)
 class IngestStatus:
-    """How many files are in each state, which wait, and which are in quarantine; ``recent`` has the newest files first."""
+    """How many files are in each state, which wait, and which are in quarantine.
+
+    ``recent`` has the newest files first.
+    """
 
     counts: dict[str, int]
     waiting: tuple[WaitingFile, ...]
@@ -110,8 +113,8 @@ def hold_until_known(
 def release_former(store: Store, repository: Repository, former: FileEntry | None, revisions: Collection[str]) -> None:
     """Take what was held of a file out of the waiting files and the quarantine: it arrived again.
 
-    ``revisions`` are the commits of its runs. What waits for another commit stays: jobs write the results of every commit to
-    one path.
+    ``revisions`` are the commits of its runs. What waits for another commit stays: jobs write the results of every
+    commit to one path.
     """
     if former is None:
         return
@@ -125,12 +128,12 @@ def release_former(store: Store, repository: Repository, former: FileEntry | Non
 
 
 def _is_of(unknown: Collection[str], revisions: Collection[str]) -> bool:
-    """Return whether one of ``unknown`` is one of ``revisions``, or one abbreviates the other."""
+    """Return True if one of ``unknown`` is one of ``revisions``, or one abbreviates the other."""
     return _abbreviates(unknown, revisions) or _abbreviates(revisions, unknown)
 
 
 def _abbreviates(short: Collection[str], names: Iterable[str]) -> bool:
-    """Return whether one of ``names`` begins with one of ``short``; names of commits have few different lengths."""
+    """Return True if one of ``names`` begins with one of ``short``; names of commits have few different lengths."""
     known, lengths = set(short), {len(name) for name in short if name}
     return any(name[:length] in known for name in names for length in lengths)
 

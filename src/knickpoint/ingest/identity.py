@@ -26,9 +26,9 @@ def file_digests(file: ResultsFile, settings: IngestSettings) -> tuple[str, ...]
     """Return the digests by which the content of ``file`` may be known, one or two.
 
     The first covers the file and what is stated beside it. The second is for results that name no commit: it adds what
-    takes the place of the commit, which is the CI, the name of the file, or else HEAD. With HEAD, the time when the file was
-    written belongs to it, as equal results may have been measured at another commit. The naming rules belong to both: under other rules
-    the file is read again.
+    takes the place of the commit, which is the CI, the name of the file, or else HEAD. With HEAD, the time when the
+    file was written belongs to it, as equal results may have been measured at another commit. The naming rules belong
+    to both: under other rules the file is read again.
     """
     options = file.context.as_options()
     stated: dict[str, object] = {STATED_KEY: options[STATED_KEY]}

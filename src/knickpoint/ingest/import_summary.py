@@ -23,7 +23,7 @@ _FEWEST_HEADLESS: Final = 2
 
 
 class ImportState(Enum):
-    """Say what became of one file."""
+    """The outcome of one file."""
 
     IMPORTED = "imported"
     UNCHANGED = "unchanged"
@@ -117,7 +117,7 @@ class FileSummary:
         return "nothing imported, it has no run" if self.problems else "nothing new, the same content is in already"
 
     def _parts(self) -> list[str]:
-        """Return what became of the runs and results of a file, empty where nothing is new."""
+        """Describe the outcome of the runs and results of a file, empty if nothing is new."""
         without_value = " and ".join(
             f"{count:,} {what}" for count, what in ((self.failed, "failed"), (self.skipped, "skipped")) if count
         )
@@ -206,7 +206,10 @@ class ImportSummary:
         dry_run: bool = False,
         unread: Sequence[str] = (),
     ) -> ImportSummary:
-        """Return the summary of ``files``, without those that no format claims (None); their notes precede ``notes``."""
+        """Return the summary of ``files``, without those that no format claims (None).
+
+        Their notes precede ``notes``.
+        """
         claimed = tuple(file for file in files if file is not None)
         all_notes = dict.fromkeys(note for file in claimed for note in file.notes)
         return cls(claimed, tuple(ignored), dry_run, (*all_notes, *notes), tuple(unread))
@@ -273,7 +276,7 @@ class ImportSummary:
         )
 
     def lines(self) -> list[str]:
-        """Return what to print: the lines of each file, and a total where there are several."""
+        """Return the lines to print: those of each file, and a total if there are several."""
         lines = [line for file in self.files for line in file.lines()] + [*self.remarks]
         if len(self.files) != 1:
             counts = {state.value: self.count(state) for state in ImportState if self.count(state)}

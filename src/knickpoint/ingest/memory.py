@@ -31,7 +31,7 @@ _LEFT: Final = "Split the file, or import it where more memory is free."
 
 
 def reading_limits(settings: IngestSettings, data: bytes) -> ReadingLimits:
-    """Return what reading the file ``data`` may take: what the settings say, and no more than is left."""
+    """Return the limits for reading the file ``data``: those of the settings, and no more than is left."""
     unpacked, allowed = settings.largest_megabytes * _MEGABYTE, settings.parsing_megabytes * _MEGABYTE
     left = memory_left() if len(data) >= _SMALL or data.startswith(_PACKED) else None
     if left is None or left >= allowed:
@@ -40,7 +40,7 @@ def reading_limits(settings: IngestSettings, data: bytes) -> ReadingLimits:
 
 
 def memory_left() -> int | None:
-    """Return how many bytes this process may still take, None where it is not known.
+    """Return the bytes that this process may still take, None if not known.
 
     It is the least of what the limit of its address space, its control group and the machine leave.
     """
@@ -57,7 +57,7 @@ def _left_of_address_space() -> int | None:
 
 
 def _left_of_group() -> int | None:
-    """Return what the control group leaves; files that it has cached give way."""
+    """Return the bytes that the control group leaves; files that it has cached give way."""
     limit, used = _read(_GROUP / "memory.max").strip(), _read(_GROUP / "memory.current").strip()
     if not (limit.isdecimal() and used.isdecimal()):
         return None
@@ -99,7 +99,10 @@ def within_memory(work: Callable[[], Result], where: str) -> Result:
 
 
 def read_at_most(file: IO[bytes], limit: int) -> bytes:
-    """Return at most ``limit`` bytes of a file; unlike ``file.read(limit)``, it takes no memory for more than there are."""
+    """Return at most ``limit`` bytes of a file.
+
+    Unlike ``file.read(limit)``, it takes no memory for more than there are.
+    """
     data = bytearray()
     while piece := file.read(min(_PIECE, limit - len(data))):
         data += piece

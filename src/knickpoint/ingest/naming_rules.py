@@ -93,8 +93,8 @@ def _mark(name: str) -> str:
 def volatile_params(tables: Sequence[tuple[str, ResultTable]]) -> tuple[str, ...]:
     """Return the params of some runs, pairs of a commit and results, that make new traces with every run.
 
-    Their values look like a moment or an execution among the first results, or none of the first commits shares a value with
-    another one.
+    Their values look like a moment or an execution among the first results, or none of the first commits shares a value
+    with another one.
     """
     found: dict[str, None] = {}
     first: dict[str, list[tuple[str, set[str]]]] = {}
@@ -112,7 +112,10 @@ def volatile_params(tables: Sequence[tuple[str, ResultTable]]) -> tuple[str, ...
 
 
 def _differs_by_commit(runs: Sequence[tuple[str, set[str]]]) -> bool:
-    """Tell whether no two commits share a value, among enough of them; ``runs`` are pairs of a commit and its values."""
+    """Return True if no two commits share a value, among enough of them.
+
+    ``runs`` are pairs of a commit and its values.
+    """
     by_commit: dict[str, set[str]] = {}
     for commit, values in runs:
         by_commit.setdefault(commit, set()).update(values)

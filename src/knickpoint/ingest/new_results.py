@@ -92,8 +92,8 @@ def read_new_results(
 ) -> NewResults:
     """Read results files with the naming rules of ``destination``; runs need not name their commit.
 
-    What a run leaves open of commit and branch comes from sidecars, then from the variables of the CI. A run whose commit
-    nothing names has the revision "".
+    What a run leaves open of commit and branch comes from sidecars, then from the variables of the CI. A run whose
+    commit nothing names has the revision "".
 
     ``format`` names a format, or the path of a mapping (``….toml``).
 
@@ -138,8 +138,8 @@ def read_compared_results(
 ) -> NewResults:
     """Read results files that are compared with others, with the naming rules of ``settings``; no store is needed.
 
-    Sidecars count, variables of a CI do not: which commits were measured is no matter. The repository is the one that is given, or
-    the first that a file names, or "".
+    Sidecars count, variables of a CI do not: which commits were measured is no matter. The repository is the one that
+    is given, or the first that a file names, or "".
 
     Raises:
         InputError: a file cannot be read.
@@ -179,7 +179,7 @@ def read_uploaded_results(settings: IngestSettings, data: bytes, *, name: str, r
 
 
 def _read_local(path: Path, context: FileContext, settings: IngestSettings) -> ReadResults:
-    """Return what the file at ``path`` states."""
+    """Read the file at ``path``."""
     megabytes = settings.largest_megabytes
     if path.is_dir():
         raise InputError(
@@ -191,7 +191,7 @@ def _read_local(path: Path, context: FileContext, settings: IngestSettings) -> R
 
 
 def _read(file: ResultsFile, settings: IngestSettings) -> ReadResults:
-    """Return what ``file`` states; the first error in it is raised as ``FormatError``."""
+    """Read ``file``; the first error in it is raised as ``FormatError``."""
     with defects_refuse(file.source):
         read = read_results(file, settings)
     assert read is not None  # only a file that was found in a folder may be unclaimed
@@ -210,7 +210,8 @@ def _renamed_runs(read: ReadResults, settings: IngestSettings) -> list[RunReport
         for completed in context.complete(read.report):
             table, _ = rules.apply(completed.run.results, where=read.file.source)
             renamed.append(replace(completed.run, results=table))
-    # Where the file says which commits are older, their runs come first: they are a history, whatever the order of its rows.
+    # Where the file says which commits are older, their runs come first: they are a history, whatever the order of its
+    # rows.
     places = {commit.hash: place for place, commit in enumerate(read.report.commits)}
     if all(run.revision in places for run in renamed):
         renamed.sort(key=lambda run: places[run.revision])

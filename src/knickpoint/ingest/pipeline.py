@@ -106,7 +106,7 @@ class ImportPipeline:
             return refuse_file(self.destination, file, [Problem.of(error)], dry_run=self.dry_run)
 
     def _emptiness(self, read: ReadResults) -> tuple[Problem, ...]:
-        """Return why a named file without results is refused; folders may hold other files."""
+        """Return the reason to refuse a named file without results; folders may hold other files."""
         is_chance = read.file.found and not read.file.context.stated.format
         if self.allow_empty or is_chance or any(len(run.results) for run in read.report.runs):
             return ()
@@ -116,7 +116,8 @@ class ImportPipeline:
     def finish(self) -> None:
         """End the import: in a repository that had no results before, all commits of the import are its history.
 
-        A worker may have run alerts between two files of the import, and taken a commit for the newest one that was not.
+        A worker may have run alerts between two files of the import, and taken a commit for the newest one that was
+        not.
         """
         store = self.destination.store
         for repository in store.commits.repositories():

@@ -17,8 +17,8 @@ _NAMED = 5
 def remove_runs(store: Store, repository: Repository, runs: Sequence[Run], *, who: str) -> None:
     """Take ``runs`` and their values out of ``store``, all or none; the audit log names ``who`` and their files.
 
-    Commits and traces stay. The alerts judge the traces again, and what no other run shows is gone. A folder or a bucket that
-    still has a file does not import it again; a person who names it does.
+    Commits and traces stay. The alerts judge the traces again, and what no other run shows is gone. A folder or a
+    bucket that still has a file does not import it again; a person who names it does.
 
     Raises:
         StoreError: one of the runs is not there any more, or the store cannot be written.

@@ -75,7 +75,7 @@ class ResultsFile:
 
 
 def is_stream(path: Path) -> bool:
-    """Tell whether ``path`` is standard input (``-``), or a pipe that the shell gave a name (``<(command)``)."""
+    """Return True if ``path`` is standard input (``-``), or a pipe that the shell gave a name (``<(command)``)."""
     return str(path) in {"-", "/dev/stdin"} or str(path.parent) in {"/dev/fd", "/proc/self/fd"}
 
 

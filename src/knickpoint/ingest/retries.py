@@ -69,7 +69,10 @@ def retry_waiting(
 
 
 def _import_waiting(pipeline: ImportPipeline, entry: Waiting) -> FileSummary | None:
-    """Import one file; where it is damaged, or the process that reads it is ended, it goes on waiting and holds up no others."""
+    """Import one file.
+
+    Where it is damaged, or the process that reads it is ended, it goes on waiting and holds up no others.
+    """
     try:
         file = ResultsFile.kept(entry.source, entry.payload, entry.options)
     except StoreError as error:
@@ -142,7 +145,7 @@ def _retry_bucket_event(
 
 
 def _find_known(commit_sources: CommitSources, names: Mapping[int, str], waiting: Sequence[Waiting]) -> _Known:
-    """Return which of the commits that files wait for each repository has now.
+    """Return the commits that each repository has by now of those that files wait for.
 
     A file of a repository that is gone is ready: the import finds out where it belongs.
     """

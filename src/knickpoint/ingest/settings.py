@@ -36,8 +36,8 @@ class RepositorySettings:
             (`Position: (\d+)`), for results that name commits by number.
         addresses: further URLs or names by which results files name this repository.
         web: page of the repository, for links to `WEB/commit/HASH`. Without it, it is taken from the remote.
-        alerts_file: path of a file in the repository that defines alerts for it, as in `knickpoint-alerts.toml`. Without it,
-            the repository defines none.
+        alerts_file: path of a file in the repository that defines alerts for it, as in `knickpoint-alerts.toml`.
+            Without it, the repository defines none.
         alerts_channels: names of the channels that its alerts may use.
         alerts_most: how many alerts its file may define.
     """
@@ -97,8 +97,8 @@ class IngestSettings:
 
     Attributes:
         largest_megabytes: a results file larger than this is refused.
-        parsing_megabytes: memory that reading one results file may take, by an estimate; a file that would take more, or more
-            than is left, is refused before it is parsed.
+        parsing_megabytes: memory that reading one results file may take, by an estimate; a file that would take more,
+            or more than is left, is refused before it is parsed.
         waiting_files: how many files may wait for their commits; beyond that, the oldest goes into quarantine.
         waiting_days: how long a file may wait; after that, it goes into quarantine.
         quarantine_files: how many refused files are kept; beyond that, the oldest is deleted.

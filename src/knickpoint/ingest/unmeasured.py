@@ -1,7 +1,7 @@
 """Keep the results of benchmarks that only failed or were skipped apart from traces.
 
-A failure of a benchmark that has a trace is a gap in that trace. A benchmark that never had a value has no trace, and must
-not get an empty one: the store keeps such results with their run, and lists them from there.
+A failure of a benchmark that has a trace is a gap in that trace. A benchmark that never had a value has no trace, and
+must not get an empty one: the store keeps such results with their run, and lists them from there.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def take_apart(run: RunReport, keys: Collection[str]) -> RunReport:
 
 
 def count_outcomes(runs: Iterable[RunReport]) -> tuple[int, int]:
-    """Return how many results failed, and how many were skipped."""
+    """Return the numbers of failed and of skipped results."""
     counts = np.zeros(len(_OUTCOMES), dtype=np.int64)
     for run in runs:
         counts += np.bincount(run.results.outcome_codes, minlength=len(_OUTCOMES))
@@ -109,7 +109,7 @@ def count_outcomes(runs: Iterable[RunReport]) -> tuple[int, int]:
 
 
 def count_empty(run: RunReport) -> int:
-    """Return how many traces of ``run`` have a failure or a skip and no value, and so no point."""
+    """Return the number of traces of ``run`` with a failure or a skip and no value, and so no point."""
     measured = run.results.outcome_codes == _MEASURED
     keys = run.results.keys
     without = {keys[place] for place in np.flatnonzero(~measured).tolist()}

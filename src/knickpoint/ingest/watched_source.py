@@ -43,8 +43,8 @@ class WatchedSource:
     def poll(self) -> ImportSummary:
         """Import what is new or changed since the last poll; after a start, what the ledger does not know.
 
-        A file that cannot be read does not keep the others out. It is reported once, and tried again at every poll. After
-        five unreadable files in a row, the rest is left for the next poll. So is what is beyond 100 files.
+        A file that cannot be read does not keep the others out. It is reported once, and tried again at every poll.
+        After five unreadable files in a row, the rest is left for the next poll. So is what is beyond 100 files.
 
         Raises:
             ServiceError: the source cannot be listed.
@@ -83,7 +83,7 @@ class WatchedSource:
         return ImportSummary.of(summaries, pipeline.commit_sources.notes())
 
     def _is_due(self, name: str, version: str, source: FileSource) -> bool:
-        """Return whether a file changed since it was imported, and is not being written just now."""
+        """Return True if a file changed since it was imported, and is not being written just now."""
         return self._versions.get(name) != version and not any(map(source.may_still_change, version.split("\n")))
 
 

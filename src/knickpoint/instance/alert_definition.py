@@ -71,8 +71,8 @@ def _refuse_variables(value: object, where: str) -> None:
 def changed_settings(alert: Alert | None, assignments: Sequence[str]) -> dict[str, Any]:
     """Return the settings of ``alert``, or none, with those of ``assignments`` as a table of TOML.
 
-    An assignment is ``key=value``, or ``parameters.KEY=value``. The value is written as in TOML; a text needs no quotes, and
-    a list of texts may be written with commas. ``key=`` takes a setting back to its default.
+    An assignment is ``key=value``, or ``parameters.KEY=value``. The value is written as in TOML; a text needs no
+    quotes, and a list of texts may be written with commas. ``key=`` takes a setting back to its default.
 
     Raises:
         InputError: an assignment has no ``=``.
@@ -101,7 +101,10 @@ def changed_settings(alert: Alert | None, assignments: Sequence[str]) -> dict[st
 
 
 def _value(written: str, *, text: bool) -> Any:
-    """Return a value as TOML has it; what is no TOML is a text, and so is everything with ``text`` that has no quotes."""
+    """Return a value as TOML has it.
+
+    What is no TOML is a text, and so is everything with ``text`` that has no quotes.
+    """
     if text and not written.startswith(('"', "'")):
         return written
     try:
@@ -169,7 +172,7 @@ def prune_alerts(instance: Instance, *, who: str) -> None:
 def preview_change(
     instance: Instance, changed: Sequence[Alert], removed: Collection[str], *, seconds: float
 ) -> dict[str, Preview]:
-    """Return which findings come and go when ``changed`` alerts are set in the store and ``removed`` ones are not there.
+    """Return the findings that come and go if ``changed`` alerts are set in the store and ``removed`` ones are not there.
 
     Findings also join or leave the work list because the kind of an alert changes.
 
@@ -226,7 +229,7 @@ def _differences(before: Alert | None, after: Alert) -> str:
 
 
 def alert_problem(instance: Instance, alert: Alert, known: Sequence[Lines]) -> str:
-    """Return what is wrong with an alert that is in force, "" for nothing: why it cannot run, or whom it cannot reach.
+    """Return the problem of an alert in force, "" for none: why it cannot run, or whom it cannot reach.
 
     ``known`` are the repositories with results that count.
     """

@@ -74,7 +74,7 @@ def _read_repository(
 
 
 def _rule(instance: Instance, settings: RepositorySettings) -> str:
-    """Return what of the configuration decides about a file: where it changes, the file is read again."""
+    """Return the part of the configuration that decides about a file: when it changes, the file is read again."""
     names = (sorted(instance.config.people), sorted(instance.config.channels))
     return json.dumps([settings.alerts_file, settings.alerts_channels, settings.alerts_most, *names])
 

@@ -1,7 +1,7 @@
 """Accept and reject proposals to change alerts, and take such decisions back.
 
-An accepted proposal changes alerts of the store by the rules of ``knick alerts set``. What was there before is kept with the
-decision, so that one step takes it back. See ``docs/decisions/alerts.md``.
+An accepted proposal changes alerts of the store by the rules of ``knick alerts set``. What was there before is kept
+with the decision, so that one step takes it back. See ``docs/decisions/alerts.md``.
 """
 
 from __future__ import annotations

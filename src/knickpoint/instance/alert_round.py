@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # Acknowledge new findings that a commit of their suspect range accepts, by its trailer ``Knickpoint-Accept``.
 #
-# The trailer let the pull request pass the check. When the change is merged and an alert finds it, the finding is known: its note
-# has the reason, and its author is that of the commit.
+# The trailer let the pull request pass the check. When the change is merged and an alert finds it, the finding is
+# known: its note has the reason, and its author is that of the commit.
 
 
 def acknowledge_accepted(instance: Instance, changes: Collection[int]) -> int:

@@ -1,8 +1,8 @@
 """Where alerts are defined, and which of them run.
 
-The configuration of the instance comes first, with an alert of the kind ``canary`` for each section ``[canaries.NAME]``, then
-what people made by command or API, then the files of watched repositories.
-See ``docs/decisions/alerts.md``.
+The configuration of the instance comes first, with an alert of the kind ``canary`` for each section
+``[canaries.NAME]``, then what people made by command or API, then the files of watched repositories. See
+``docs/decisions/alerts.md``.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def sourced_alerts(config: Config, store: Store, *, made: Mapping[str, Alert] | 
 
     ``made`` takes the place of the alerts that people made by command or API.
 
-    The default alert is there where neither the configuration nor a person defines one: a file of one repository does not
-    end the watch over all.
+    The default alert is there where neither the configuration nor a person defines one: a file of one repository does
+    not end the watch over all.
     """
     found: list[SourcedAlert] = []
     taken: set[str] = set()

@@ -1,7 +1,8 @@
 """Copy a whole instance, configuration and store, into one file while it is in use, and restore it.
 
-A backup goes to other machines and other people, so it has no secret: the configuration refers to variables in their place.
-A file that is restored may come from anybody: nothing of it decides what is written where, until it has been checked.
+A backup goes to other machines and other people, so it has no secret: the configuration refers to variables in their
+place. A file that is restored may come from anybody: nothing of it decides what is written where, until it has been
+checked.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _LARGEST_CONFIG: Final = 1 << 20
 def backup_instance(instance: Instance, path: Path) -> tuple[str, ...]:
     """Write the instance as it is now into the new tar file ``path``; writers and readers go on meanwhile.
 
-    Clones of repositories are left out, because their URLs are in the configuration. The key of sessions is left out, and
-    secrets that stand in the configuration.
+    Clones of repositories are left out, because their URLs are in the configuration. The key of sessions is left out,
+    and secrets that stand in the configuration.
 
     Returns:
         The environment variables that take the place of these secrets.
@@ -69,15 +70,17 @@ def restore_instance(
 ) -> tuple[str, ...]:
     """Make an instance in ``directory``, where there is none yet, from the file of a backup.
 
-    The store is created at ``store``, a path relative to ``directory`` or an address, which the restored configuration names
-    then. By default it is created where the configuration says; with ``outside``, that may be anywhere else than in
-    ``directory``. There must be none yet. Its tokens are revoked unless ``keep_tokens`` is given, and all sessions have ended.
+    The store is created at ``store``, a path relative to ``directory`` or an address, which the restored configuration
+    names then. By default it is created where the configuration says; with ``outside``, that may be anywhere else than
+    in ``directory``. There must be none yet. Its tokens are revoked unless ``keep_tokens`` is given, and all sessions
+    have ended.
 
     Returns:
         The environment variables that the configuration needs and that are not set.
 
     Raises:
-        ConfigError: there is an instance in ``directory`` already, it cannot be written, or the configuration cannot be used.
+        ConfigError: there is an instance in ``directory`` already, it cannot be written, or the configuration cannot be
+            used.
         StoreError: the file is not a complete backup, there is a store already, or it is outside.
     """
     target = directory / CONFIG_FILE
@@ -155,7 +158,7 @@ def _unpack(path: Path, folder: Path) -> None:
 
 
 def _is_expected(member: tarfile.TarInfo, found: set[str], size: int) -> bool:
-    """Return whether a member is one of the two files, a whole regular file, and there for the first time.
+    """Return True if a member is one of the two files, a whole regular file, and there for the first time.
 
     A sparse file can be larger than the archive.
     """

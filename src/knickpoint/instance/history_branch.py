@@ -1,7 +1,8 @@
 """Keep an instance on a branch of the project's repository, for CI jobs that share no disk.
 
-The branch has the configuration, which people may edit there, and a copy of the store. Jobs that add results at the same
-time do not lose any: whose push comes second takes the branch as it is then, adds its results to that, and pushes again.
+The branch has the configuration, which people may edit there, and a copy of the store. Jobs that add results at the
+same time do not lose any: whose push comes second takes the branch as it is then, adds its results to that, and pushes
+again.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def record_configuration(store: Store, file: Path) -> None:
     """Add an entry to the audit log if ``file`` differs from the configuration that was recorded last.
 
-    The entry names sections, and no value. The first configuration of a store is recorded without an entry. A store that
-    cannot be written now, because it is read-only or an import writes to it, is left for the next time.
+    The entry names sections, and no value. The first configuration of a store is recorded without an entry. A store
+    that cannot be written now, because it is read-only or an import writes to it, is left for the next time.
     """
     try:
         sections = _sections(tomllib.loads(file.read_text(encoding="utf-8")))
@@ -160,7 +160,10 @@ class Instance:
 
     @property
     def alerts(self) -> tuple[Alert, ...]:
-        """The alerts that run: of the configuration, made by people, and of files in repositories; else the default one."""
+        """The alerts that run: of the configuration, made by people, and of files in repositories.
+
+        Else the default one.
+        """
         return tuple(each.alert for each in sourced_alerts(self.config, self.store) if not each.shadowed)
 
     @cached_property

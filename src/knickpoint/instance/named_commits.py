@@ -27,8 +27,8 @@ _BLOCK: Final = 500
 def named_position(instance: Instance, line: Line, name: str) -> int | None:
     """Return the position on ``line`` of the commit that git knows by ``name``; None without a clone or such a name.
 
-    A release is often made on a branch of its own, and so is no commit of the line: it stands for the newest commit of the
-    line that it contains.
+    A release is often made on a branch of its own, and so is no commit of the line: it stands for the newest commit of
+    the line that it contains.
 
     Raises:
         HistoryError: ``name`` cannot be a name, or fits several commits, or git fails.
@@ -47,7 +47,10 @@ def named_position(instance: Instance, line: Line, name: str) -> int | None:
 
 
 def known_revision(instance: Instance, repository: Repository, revision: str) -> str:
-    """Resolve a branch, a tag or ``HEAD~2`` into the hash of a commit of the default line; unknown texts stay as they are."""
+    """Resolve a branch, a tag or ``HEAD~2`` into the hash of a commit of the default line.
+
+    Unknown texts stay as they are.
+    """
     if instance.store.commits.find(repository, revision) is not None:
         return revision
     line = instance.store.commits.line(repository)

@@ -1,7 +1,8 @@
 """Find what people should look at although it is no finding: canaries, benchmarks that stopped, changed directions.
 
-A canary is a benchmark that no commit should change. When it moves, the machine has changed, and the findings at the same
-commits are in doubt. A benchmark that stopped has no results at the last commits although it had them regularly before.
+A canary is a benchmark that no commit should change. When it moves, the machine has changed, and the findings at the
+same commits are in doubt. A benchmark that stopped has no results at the last commits although it had them regularly
+before.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 
 
 _RECENT: Final = 50
-"""Commits at the end of the line within which a canary that moved is reported; later only while findings are in doubt."""
+"""Commits at the end of the line within which a canary that moved is reported.
+
+Later only while findings are in doubt.
+"""
 
 
 class NoticeKind(Enum):
@@ -40,9 +44,10 @@ class NoticeKind(Enum):
 class Notice:
     """Something to look at besides the changes.
 
-    ``trace`` is the trace key, "" where several stopped at one commit, and the first of those whose findings would turn.
-    ``slot`` and ``commit`` are those at which the canary moved, or the last ones with results; -1 and "" for directions. ``canary`` is the name of its section in the configuration.
-    ``changes`` are the unprocessed ones that are in doubt because of it.
+    ``trace`` is the trace key, "" where several stopped at one commit, and the first of those whose findings would
+    turn. ``slot`` and ``commit`` are those at which the canary moved, or the last ones with results; -1 and "" for
+    directions. ``canary`` is the name of its section in the configuration. ``changes`` are the unprocessed ones that
+    are in doubt because of it.
     """
 
     kind: NoticeKind
@@ -205,7 +210,7 @@ def newer_commits(instance: Instance, repository: Repository) -> list[datetime]:
 
 
 def find_missing(instance: Instance, repository: Repository) -> MissingData:
-    """Return what is missing in ``repository`` among the traces of ``[missing] query``.
+    """Find missing data in ``repository`` among the traces of ``[missing] query``.
 
     Reads the values that changed since it was asked last.
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from knickpoint.notify.messages import NotificationFacts, Templates
 
 
-# Say what the message about an alert that fails says, at the time when it is sent.
+# The text of a message about an alert that fails, at the time when it is sent.
 
 
 _LONGEST: Final = 500
@@ -97,14 +97,17 @@ def audience_of(instance: Instance) -> Audience:
 
 
 def idle_channels(instance: Instance) -> list[str]:
-    """Return the channels, by name, that no alert for work names, so that no change reaches them; trackers may do without."""
+    """Return the channels, by name, that no alert for work names, so that no change reaches them.
+
+    Trackers may do without.
+    """
     named = {name for alert in instance.alerts if alert.kind is AlertKind.WORK for name in alert.notify}
     channels = instance.config.channels.values()
     return sorted(each.name for each in channels if each.kind not in TRACKERS and each.name not in named)
 
 
 def channel_context(instance: Instance) -> ChannelContext:
-    """Return what the channels of an instance know of it."""
+    """Return the facts about an instance that its channels need."""
     config = instance.config
     return ChannelContext(instance.directory, config.server.address, instance.outgoing, config.name, instance.store)
 
@@ -271,7 +274,10 @@ class Notifications:
         return self.send(stop) > 0 or planned > 0
 
     def drain(self, stop: threading.Event | None = None, *, seconds: float = 60.0) -> int:
-        """Plan, and send what is due until nothing is, or ``seconds`` are over; return how many deliveries were handled."""
+        """Plan, and send what is due until nothing is, or ``seconds`` are over.
+
+        Return how many deliveries were handled.
+        """
         if not self.instance.config.channels:
             return 0
         self.plan()

@@ -28,7 +28,9 @@ WORKSPACE: Final = "probes"
 
 
 def open_probe_pool(instance: Instance, progress: Callable[[str, str], None] | None = None) -> DevicePool:
-    """Open the pool of ``[pool]``; ``progress`` hears of each probe of this machine its id and a line. Close it at the end.
+    """Open the pool of ``[pool]``; ``progress`` hears of each probe of this machine its id and a line.
+
+    Close it at the end.
 
     Raises:
         ConfigError: its address or its credentials cannot be used.
@@ -50,7 +52,10 @@ def open_probe_pool(instance: Instance, progress: Callable[[str, str], None] | N
 
 
 def git_location(instance: Instance, repository: str) -> str:
-    """Return where devices find a repository: its URL, or its absolute path. Raises ``ConfigError`` where it has none."""
+    """Return the location of a repository for devices: its URL, or its absolute path.
+
+    Raises ``ConfigError`` if it has none.
+    """
     settings = instance.repositories.get(repository)
     if settings is None or not settings.location:
         raise ConfigError(
@@ -94,10 +99,10 @@ def import_probe_results(
     Args:
         instance: the open instance.
         repository: name of the repository.
-        result: what the probe measured. The commits of the other repositories become revisions of the run, and the device
-            a fact of its environment.
-        execution: what names the probe, as in ``bisection B12 probe 3``. With the name of the file it identifies the run,
-            also where the file has a run id: else a second measurement would replace the first.
+        result: what the probe measured. The commits of the other repositories become revisions of the run, and the
+            device a fact of its environment.
+        execution: what names the probe, as in ``bisection B12 probe 3``. With the name of the file it identifies the
+            run, also where the file has a run id: else a second measurement would replace the first.
         format: name of the format, "" to recognise it.
         branch: the branch of the commit, "" for any.
         params: params to add to every result.
@@ -143,10 +148,10 @@ def measured_elsewhere(
     *,
     format: str = "",  # noqa: A002 - the word of the command line
 ) -> bool:
-    """Return whether a results file may come from another machine than the results of the commits ``slots``.
+    """Return True if a results file may come from another machine than the results of the commits ``slots``.
 
-    The facts that name a machine decide (``[quarantine] machine``), all of them that are there. Where the file names none,
-    it may. A file that cannot be read is left to the import, which refuses it with its reason.
+    The facts that name a machine decide (``[quarantine] machine``), all of them that are there. Where the file names
+    none, it may. A file that cannot be read is left to the import, which refuses it with its reason.
     """
     from knickpoint.ingest.context.file_context import FileContext
     from knickpoint.ingest.context.sidecar import Sidecar

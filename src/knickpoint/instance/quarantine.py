@@ -75,7 +75,7 @@ def quarantine_suspect_results(
 
 
 def canary_health(instance: Instance) -> list[CanaryHealth]:
-    """Return how useful each canary is on each machine that measured it; nothing is written."""
+    """Return the usefulness of each canary on each machine that measured it; nothing is written."""
     from knickpoint.watch.quarantine.assessment import assess_machine
     from knickpoint.watch.quarantine.machine_runs import canary_traces, read_runs
 
@@ -141,9 +141,9 @@ class QuarantineRounds:
 
 # Call hooks about quarantined results: a command or a signed web request that may run the benchmarks again.
 #
-# A call is a row of the store, made in the transaction that begins the quarantine. It is tried until the hook takes it: a
-# command that ends with 0, an address that answers 2xx. A process that is killed in the middle of a call repeats it, with the
-# same key.
+# A call is a row of the store, made in the transaction that begins the quarantine. It is tried until the hook takes it:
+# a command that ends with 0, an address that answers 2xx. A process that is killed in the middle of a call repeats it,
+# with the same key.
 
 
 _FIRST_PAUSE: Final = 30.0
@@ -198,7 +198,7 @@ def call_hooks(instance: Instance, *, now: datetime | None = None) -> list[str]:
 
 
 def _facts(instance: Instance, call: HookCall) -> dict[str, str] | None:
-    """Return what a hook gets to know, None where the results are no longer quarantined."""
+    """Return the facts for a hook, None if the results are no longer quarantined."""
     store = instance.store
     repository = next((each for each in store.commits.repositories() if each.id == call.repository_id), None)
     if repository is None:

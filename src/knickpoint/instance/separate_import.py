@@ -1,7 +1,7 @@
 """Read and import results files in processes of their own, so that the program that received them goes on working.
 
-Reading and storing a file keep the interpreter busy, and reading JSON holds it: all readers of an API would wait meanwhile.
-And only a process can be ended in the middle of a file, when its time is up or nobody waits for it any more.
+Reading and storing a file keep the interpreter busy, and reading JSON holds it: all readers of an API would wait
+meanwhile. And only a process can be ended in the middle of a file, when its time is up or nobody waits for it any more.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def read_separately(instance: Instance, data: bytes, *, name: str, repository: s
 
 
 def separate_reader(instance: Instance) -> Reader:
-    """Return what reads files as :func:`knickpoint.ingest.stages.read.read_results` does, in another process.
+    """Return a reader like :func:`knickpoint.ingest.stages.read.read_results`, in another process.
 
     A file whose reading takes longer than an import may is refused with a ``FormatError``, and its process ended.
     """
@@ -133,7 +133,7 @@ def _import(directory: Path, path: Path, source: str, stated: Sidecar, options: 
 def _parse(
     file: ResultsFile, settings: IngestSettings
 ) -> tuple[Report, tuple[Problem, ...], tuple[Problem, ...]] | None:
-    """Return what a file states without the file, which the caller has."""
+    """Read a file and return its content without the file, which the caller has."""
     with defects_refuse(file.source):
         read = read_results(file, settings)
     return None if read is None else (read.report, read.errors, read.warnings)

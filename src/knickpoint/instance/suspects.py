@@ -37,7 +37,7 @@ def preview_new_suspects(instance: Instance) -> Mapping[int, Suspects]:
 
 
 def _git_source(instance: Instance) -> Callable[[Repository], Git | None]:
-    """Return what opens the git repositories that the instance configures."""
+    """Return a function that opens the git repositories that the instance configures."""
 
     def open_git(repository: Repository) -> Git | None:
         from knickpoint.ingest.commit_sources.git_repository import open_present_git

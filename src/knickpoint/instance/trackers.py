@@ -185,8 +185,8 @@ def read_ticket_file(path: Path) -> list[TicketRow]:
 def read_tickets(data: bytes, source: str) -> list[TicketRow]:
     """Read tickets from CSV with a header, or from a JSON list of objects.
 
-    The columns ``name`` and ``commit`` are required; ``query`` (default: every trace), ``url``, ``open`` and ``repository``
-    are optional.
+    The columns ``name`` and ``commit`` are required; ``query`` (default: every trace), ``url``, ``open`` and
+    ``repository`` are optional.
 
     Raises:
         InputError: it is neither, a column is unknown or missing, or a query cannot be read; it names the row.
@@ -256,8 +256,8 @@ def import_tickets(
     """Write tickets into the store, all or none, and match them with the findings.
 
     ``repository`` is that of rows that name none; where there is only one, it is optional. With ``replace``, all other
-    tickets are removed, but not those that channels made in a tracker. ``who`` is the person for the audit log, "" for a
-    worker, whose imports have no entry.
+    tickets are removed, but not those that channels made in a tracker. ``who`` is the person for the audit log, "" for
+    a worker, whose imports have no entry.
 
     Raises:
         HistoryError: there is no such repository.

@@ -17,8 +17,8 @@ _LOST_AFTER: Final = timedelta(minutes=10)
 def waiting_events(instance: Instance) -> list[EventCount]:
     """Count the events that wait for a worker or for NATS, by consumer and kind.
 
-    Events about findings are for NATS, and for programs that read the outbox through the library: the copies of the latter
-    stay, and nothing waits for them.
+    Events about findings are for NATS, and for programs that read the outbox through the library: the copies of the
+    latter stay, and nothing waits for them.
 
     Raises:
         StoreError: the store cannot be read.
@@ -40,7 +40,9 @@ def oldest_waiting_results(instance: Instance) -> datetime | None:
 
 
 def abandoned_since(instance: Instance, now: datetime) -> datetime | None:
-    """Return since when results have waited for more than ten minutes while no worker runs alerts; None where that is not so.
+    """Return since when results have waited for more than ten minutes while no worker runs alerts.
+
+    None where that is not so.
 
     Raises:
         StoreError: the store cannot be read.

@@ -1,4 +1,4 @@
-"""Say what the configuration of a new instance calls the git repository around it, and where that is from there."""
+"""The name of the git repository around a new instance in its configuration, and the way there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from knickpoint.ingest.commit_sources.git_repository import repository_name
 
 
 def repository_around(place: Path, directory: Path) -> dict[str, str]:
-    """Return name → location of the repository whose work tree has ``place``, for an instance in ``directory``; {} for none.
+    """Return name → location of the repository whose work tree has ``place``, for an instance in ``directory``.
+
+    {} for none.
 
     The name is owner/project of its remote, else the name of its directory. The location is relative if the instance is
     inside the work tree, so that both can be moved together.

@@ -72,11 +72,11 @@ class Grants:
         return Grants(self.everywhere | other.everywhere, merged)
 
     def allow(self, permission: Permission, repository: str) -> bool:
-        """Return whether ``permission`` is granted for the repository of this name."""
+        """Return True if ``permission`` is granted for the repository of this name."""
         return permission in self.everywhere or permission in self.repositories.get(repository, ())
 
     def allow_somewhere(self, permission: Permission) -> bool:
-        """Return whether ``permission`` is granted for at least one repository."""
+        """Return True if ``permission`` is granted for at least one repository."""
         return permission in self.everywhere or any(permission in some for some in self.repositories.values())
 
 
@@ -86,8 +86,8 @@ NO_GRANTS: Final = Grants()
 class CallerKind(Enum):
     """How a caller is known.
 
-    LOCAL is the user of the operating system on this machine, where no sign-in is configured; PERSON signed in; TOKEN is a token
-    for machines; CI_JOB has an identity token of a CI service; ANYONE is not known at all.
+    LOCAL is the user of the operating system on this machine, where no sign-in is configured; PERSON signed in; TOKEN
+    is a token for machines; CI_JOB has an identity token of a CI service; ANYONE is not known at all.
     """
 
     LOCAL = "local"
@@ -118,8 +118,8 @@ class Caller:
 class SignedIn:
     """A person as a provider or a proxy describes them.
 
-    ``provider`` is the section of ``[sign_in]``. ``name`` identifies the person in logs and in ``[roles]``; it holds a mail
-    address only if the provider has verified it. ``groups`` are written as the provider writes them.
+    ``provider`` is the section of ``[sign_in]``. ``name`` identifies the person in logs and in ``[roles]``; it holds a
+    mail address only if the provider has verified it. ``groups`` are written as the provider writes them.
     """
 
     provider: str
@@ -156,7 +156,7 @@ class Token:
     revoked: datetime | None = None
 
     def is_valid(self, now: datetime) -> bool:
-        """Return whether the token is neither revoked nor expired at ``now``."""
+        """Return True if the token is neither revoked nor expired at ``now``."""
         return self.state_at(now) is TokenState.VALID
 
     def state_at(self, now: datetime) -> TokenState:

@@ -32,15 +32,15 @@ SINCE_BEST: Final = "best"
 
 
 def is_day(since: str) -> bool:
-    """Return whether ``since`` of an alert is written as a date such as ``2026-05-31``, not as the name of a release."""
+    """Return True if ``since`` of an alert is written as a date such as ``2026-05-31``, not as the name of a release."""
     return _DAY.fullmatch(since) is not None
 
 
 class AlertKind(Enum):
     """What the findings of an alert are for.
 
-    WORK is to be triaged. INFORMATIONAL findings are listed on request only, and never announced. CANARY findings say that
-    machines moved, not code: they are no work either, and hold back findings of the same machines.
+    WORK is to be triaged. INFORMATIONAL findings are listed on request only, and never announced. CANARY findings say
+    that machines moved, not code: they are no work either, and hold back findings of the same machines.
     """
 
     WORK = "work"
@@ -70,8 +70,8 @@ class Alert:
         query: text of a query; "" matches every trace.
         repository: name, "" for every repository.
         line: name of the line, "" for the default line of the repository.
-        group_by: params; traces with equal values of them form a group. A method for groups, such as ``cluster``, judges
-            a group together, and ``minimum_traces`` counts within it.
+        group_by: params; traces with equal values of them form a group. A method for groups, such as ``cluster``,
+            judges a group together, and ``minimum_traces`` counts within it.
         method: name of a detection method.
         parameters: parameters of the method.
         direction: which movements to report.
@@ -79,7 +79,8 @@ class Alert:
         minimum_change: smallest |size| to report, in the unit of the trace; a step must pass `minimum_effect` as well.
         since: what a drift is compared with: `start`, where it begins; `best`, the best level before it; a date such as
             `2026-05-31`; or a release, by the name of its tag in git.
-        samples: whether a commit is judged by all samples of its runs, where several are kept, and not by their median alone.
+        samples: whether a commit is judged by all samples of its runs, where several are kept, and not by their median
+            alone.
         summary: which summary of the samples of a run is judged instead of their level, such as `p99`
             (:func:`~knickpoint.model.summary.read_summary`); "" for the level.
         minimum_traces: smallest number of traces that must move together.
@@ -92,7 +93,8 @@ class Alert:
         severity: `low`, `normal` or `high`.
         owners: names of people, or mail addresses, who answer for its findings.
         notify: names of the channels that its findings go to.
-        every_minutes: pause between two runs over all its traces. 0: it runs over what changed, whenever results arrive.
+        every_minutes: pause between two runs over all its traces. 0: it runs over what changed, whenever results
+            arrive.
     """
 
     name: str

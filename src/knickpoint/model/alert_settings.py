@@ -58,8 +58,8 @@ def alert_from(name: str, settings: Mapping[str, Any]) -> Alert:
 def alert_from_json(name: str, definition: str) -> Alert:
     """Return :func:`alert_from` of the settings that are written as JSON in ``definition``.
 
-    The alerts of a store are read with most answers and seldom change, so they are kept. The settings of an alert must not
-    be changed in place.
+    The alerts of a store are read with most answers and seldom change, so they are kept. The settings of an alert must
+    not be changed in place.
 
     Raises:
         StoreError: the text is damaged.
@@ -95,7 +95,9 @@ def _hints() -> Mapping[str, Any]:
 
 
 def kind_of_finding(alerts: Iterable[Alert]) -> AlertKind:
-    """Return the kind of a finding that ``alerts`` found: work where one of them finds work; canary before informational.
+    """Return the kind of a finding that ``alerts`` found: work where one of them finds work.
+
+    Canary before informational.
 
     Without alerts it is work: nothing that a person may have to look at is left out.
     """
@@ -104,7 +106,10 @@ def kind_of_finding(alerts: Iterable[Alert]) -> AlertKind:
 
 
 def severity_of_finding(alerts: Iterable[Alert]) -> AlertSeverity:
-    """Return the highest severity of ``alerts``, normal without any; alerts of a lesser kind than the finding do not count."""
+    """Return the highest severity of ``alerts``, normal without any.
+
+    Alerts of a lesser kind than the finding do not count.
+    """
     known = list(alerts)
     kind = kind_of_finding(known)
     severities = {alert.severity for alert in known if alert.kind is kind}

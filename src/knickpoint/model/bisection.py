@@ -56,8 +56,8 @@ class ProbeOutcome(Enum):
     """How a probe ended.
 
     MEASURED has results. PASSED and FAILED are the answers where a bisection asks for pass or fail. SKIPPED: the commit
-    cannot be built or measured (exit code 125 of a step, or a failed prepare or build). LOST: the device died, hung or was cut off; the probe
-    is made again and counts as nothing.
+    cannot be built or measured (exit code 125 of a step, or a failed prepare or build). LOST: the device died, hung or
+    was cut off; the probe is made again and counts as nothing.
     """
 
     MEASURED = "measured"
@@ -104,12 +104,13 @@ class Measured:
 class ProbeResult:
     """What became of one probe.
 
-    ``probe`` is the id of the probe within its bisection or schedule. ``device`` is the name of the machine that made it.
-    ``files`` are the results as the tool wrote them, to be imported like any others; ``measured`` are the values in them
-    by trace key, as the configuration of the reader names the traces. ``reason`` says in one line why there is no value;
-    ``output`` is the end of what the commands printed. ``built`` is false where an artefact of an earlier build was used.
-    ``better`` has the direction of each trace, ``failed`` the message of each that failed, and ``command_seconds`` the time of
-    each run of the measure command; they are known on the device only, and do not travel. So is ``declined``: a step ended with exit code 125.
+    ``probe`` is the id of the probe within its bisection or schedule. ``device`` is the name of the machine that made
+    it. ``files`` are the results as the tool wrote them, to be imported like any others; ``measured`` are the values in
+    them by trace key, as the configuration of the reader names the traces. ``reason`` says in one line why there is no
+    value; ``output`` is the end of what the commands printed. ``built`` is false where an artefact of an earlier build
+    was used. ``better`` has the direction of each trace, ``failed`` the message of each that failed, and
+    ``command_seconds`` the time of each run of the measure command; they are known on the device only, and do not
+    travel. So is ``declined``: a step ended with exit code 125.
     """
 
     probe: str

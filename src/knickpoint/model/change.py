@@ -20,12 +20,12 @@ class Change:
 
     ``statement`` says what it is, None before the store has written it.
 
-    A query returns part of the members: ``members``, sorted by :attr:`ChangePoint.rank`. ``matching`` counts all members
-    that match the query by direction, ``extreme`` is the hazard level of largest magnitude among them, and
-    ``alert_severity`` the highest severity of their alerts. ``counts``
-    (by effective status), ``conditions`` and ``unprocessed`` are about all members. ``gone`` counts the members that later
-    data no longer show, by status. ``found`` is when the first member was found. ``history`` is true if the suspect range lies at
-    or before the history boundary of the repository.
+    A query returns part of the members: ``members``, sorted by :attr:`ChangePoint.rank`. ``matching`` counts all
+    members that match the query by direction, ``extreme`` is the hazard level of largest magnitude among them, and
+    ``alert_severity`` the highest severity of their alerts. ``counts`` (by effective status), ``conditions`` and
+    ``unprocessed`` are about all members. ``gone`` counts the members that later data no longer show, by status.
+    ``found`` is when the first member was found. ``history`` is true if the suspect range lies at or before the history
+    boundary of the repository.
     """
 
     id: int
@@ -68,7 +68,10 @@ class Change:
 
     @property
     def lead(self) -> ChangePoint | None:
-        """The member that its statement is about; where the query left that out, the first by :attr:`ChangePoint.rank`."""
+        """The member that its statement is about.
+
+        Where the query left that out, the first by :attr:`ChangePoint.rank`.
+        """
         stated = self.statement.lead if self.statement else 0
         found = next((member for member in self.members if member.id == stated), None)
         return found or min(self.members, key=lambda member: member.rank, default=None)

@@ -70,10 +70,10 @@ _WITHIN_NOISE: Final = 6.0
 def severity_of(direction: Direction, relative_size: float, certain_share: float | None = None) -> float:
     """Return the number that ranks changes, larger is worse: first the direction, then how much has changed for certain.
 
-    ``certain_share`` is that part of |relative_size| which is certain: the end of the interval of the size that is nearer to
-    no change, None where there is no interval. Regressions lie in (4, 5], changes of unknown direction in (2, 3],
-    improvements in (0, 1], each by rising |certain_share|, which may be infinite. No change is 0. What may be no change at
-    all, because its interval holds 0, ranks below that: in the same order by |relative_size|, and 6 lower.
+    ``certain_share`` is that part of |relative_size| which is certain: the end of the interval of the size that is
+    nearer to no change, None where there is no interval. Regressions lie in (4, 5], changes of unknown direction in (2,
+    3], improvements in (0, 1], each by rising |certain_share|, which may be infinite. No change is 0. What may be no
+    change at all, because its interval holds 0, ranks below that: in the same order by |relative_size|, and 6 lower.
     """
     if not relative_size:
         return 0.0
@@ -138,11 +138,11 @@ class LineInterval:
         return self.position - self.previous
 
     def __contains__(self, position: int) -> bool:
-        """Return whether ``position`` lies in it."""
+        """Return True if ``position`` lies in it."""
         return self.previous < position <= self.position
 
     def overlaps(self, other: LineInterval) -> bool:
-        """Return whether the two share a commit."""
+        """Return True if the two share a commit."""
         return max(self.previous, other.previous) < min(self.position, other.position)
 
 
@@ -150,8 +150,8 @@ class LineInterval:
 class UncertainRange:
     """A suspect range, and the interval of location around it, in which the method may be off.
 
-    ``interval`` is the half width in measured commits; ``before`` and ``after`` are the commits of the line that it covers on
-    either side of the suspect range.
+    ``interval`` is the half width in measured commits; ``before`` and ``after`` are the commits of the line that it
+    covers on either side of the suspect range.
     """
 
     suspect_range: SuspectRange
@@ -169,15 +169,14 @@ class UncertainRange:
 class StepNumbers:
     """The numbers of a step, from its method and from the values next to it.
 
-    ``before`` and ``after`` are the stable regions on both sides; their ``first`` and ``last`` are slots, not
-    indices. ``before_level`` and ``after_level`` are the local levels, medians of the values next to the step;
-    ``size`` is their difference and ``relative_size`` is size / |before_level|, ``inf`` or ``-inf`` where it is 0.
-    The size lies between ``low`` and ``high`` with 95 %, and ``sign`` is the chance that it has the right sign; nan where
-    that is unknown.
+    ``before`` and ``after`` are the stable regions on both sides; their ``first`` and ``last`` are slots, not indices.
+    ``before_level`` and ``after_level`` are the local levels, medians of the values next to the step; ``size`` is their
+    difference and ``relative_size`` is size / |before_level|, ``inf`` or ``-inf`` where it is 0. The size lies between
+    ``low`` and ``high`` with 95 %, and ``sign`` is the chance that it has the right sign; nan where that is unknown.
     ``over_reference`` is how far the end of a drift lies from the level at what its alert compares drifts with, the
-    ``reference`` (`best`, a date or a release), as a share of that level, with its sign; "" and nan where its start is that.
-    ``deviation`` is a robust standard deviation of the single values around the local levels. ``hazard``, ``score``,
-    ``p_value``, ``order`` and ``method`` are those of the :class:`~knickpoint.model.step.Step`.
+    ``reference`` (`best`, a date or a release), as a share of that level, with its sign; "" and nan where its start is
+    that. ``deviation`` is a robust standard deviation of the single values around the local levels. ``hazard``,
+    ``score``, ``p_value``, ``order`` and ``method`` are those of the :class:`~knickpoint.model.step.Step`.
     """
 
     before: StableRegion
@@ -212,11 +211,12 @@ class Sighting:
     """A step of one trace as one alert found it, placed on its line.
 
     ``movement`` is +1 or -1, the sign of the difference between the means of the regions: part of the identity, never
-    shown. ``direction`` follows from the sign of ``numbers.size`` and from the better direction of the trace. ``interval`` is the
-    half width of the detector's interval of location, in measured commits; ``interval_before`` and ``interval_after`` are
-    the commits of the line that it covers on either side of the suspect range. ``condition`` is PRESENT or RECOVERED, as
-    the later steps of the same detection show, also those that the alert does not report; ``recovered_at`` is the commit (a
-    slot) of the settled step that brought the level back, -1 without one. ``settlement`` is that of the data at the time.
+    shown. ``direction`` follows from the sign of ``numbers.size`` and from the better direction of the trace.
+    ``interval`` is the half width of the detector's interval of location, in measured commits; ``interval_before`` and
+    ``interval_after`` are the commits of the line that it covers on either side of the suspect range. ``condition`` is
+    PRESENT or RECOVERED, as the later steps of the same detection show, also those that the alert does not report;
+    ``recovered_at`` is the commit (a slot) of the settled step that brought the level back, -1 without one.
+    ``settlement`` is that of the data at the time.
     """
 
     alert: str
@@ -244,15 +244,15 @@ class ChangePoint:
     """A step of one trace that the instance remembers, with the decision about it.
 
     ``id`` stays as long as the identity rule (trace, movement, suspect range) matches the point with later sightings.
-    ``alerts`` are the names of the alerts that found it, sorted. ``numbers``, and what is known of its place and recovery,
-    are those of the :class:`Sighting` of one of them, chosen by the rule of
-    :mod:`knickpoint.watch.identity`. ``matched_ticket`` is an imported
-    ticket that covers this trace and suspect range. ``history`` is true if its change lies at or before the history
-    boundary of its repository. ``settlement`` says whether it is provisional; it is settled where one alert's sighting is.
-    ``announced`` is its chain of announcements, 0 for none, -1 where it never is announced. ``absent_since`` is the newest
-    measured commit (a slot) when it was first found to be gone, -1 for unknown. ``held`` says why it is held back, because
-    results at its place are quarantined; "" where it is not. A held point is never announced, gone ones included. ``alert_kind`` and ``alert_severity`` are
-    those that it has from its alerts: :func:`knickpoint.model.alert_settings.kind_of_finding`.
+    ``alerts`` are the names of the alerts that found it, sorted. ``numbers``, and what is known of its place and
+    recovery, are those of the :class:`Sighting` of one of them, chosen by the rule of :mod:`knickpoint.watch.identity`.
+    ``matched_ticket`` is an imported ticket that covers this trace and suspect range. ``history`` is true if its change
+    lies at or before the history boundary of its repository. ``settlement`` says whether it is provisional; it is
+    settled where one alert's sighting is. ``announced`` is its chain of announcements, 0 for none, -1 where it never is
+    announced. ``absent_since`` is the newest measured commit (a slot) when it was first found to be gone, -1 for
+    unknown. ``held`` says why it is held back, because results at its place are quarantined; "" where it is not. A held
+    point is never announced, gone ones included. ``alert_kind`` and ``alert_severity`` are those that it has from its
+    alerts: :func:`knickpoint.model.alert_settings.kind_of_finding`.
     """
 
     id: int
@@ -351,9 +351,10 @@ class Transition(Enum):
 class KnownPoint:
     """The part of a change point that the identity rule needs.
 
-    ``anchor`` is the suspect range at the last decision about the point, None without a decision. The decision holds for
-    the step there, even if the point has moved since. ``expected`` is where the cluster of the point is found now, None
-    where it is in none, or in one that did not drift. ``until`` is the last commit (a slot) of a drift, None for what is none.
+    ``anchor`` is the suspect range at the last decision about the point, None without a decision. The decision holds
+    for the step there, even if the point has moved since. ``expected`` is where the cluster of the point is found now,
+    None where it is in none, or in one that did not drift. ``until`` is the last commit (a slot) of a drift, None for
+    what is none.
     """
 
     id: int
@@ -373,9 +374,9 @@ class KnownPoint:
 class PointUpdate:
     """The update of one change point after a run of the alerts.
 
-    ``id`` is 0 for a new point. The first of ``sightings`` gives the numbers; a point that is gone has none. ``carried``
-    is true if the decision moves along to the new suspect range, because the one that it was made for is out of reach.
-    ``absent_since`` is the newest measured commit (a slot) of the trace, for a point that is gone.
+    ``id`` is 0 for a new point. The first of ``sightings`` gives the numbers; a point that is gone has none.
+    ``carried`` is true if the decision moves along to the new suspect range, because the one that it was made for is
+    out of reach. ``absent_since`` is the newest measured commit (a slot) of the trace, for a point that is gone.
     """
 
     transition: Transition
@@ -391,8 +392,8 @@ class PointUpdate:
 class Decision:
     """One entry of the triage log; the log only grows, and an undo is an entry as well.
 
-    The entry has the whole state after it. ``suspect_range`` is that of the point at the time of the entry. ``undoes`` is
-    the id of the entry that an UNDO takes back. ``change_id`` is the change of the point before the entry, 0 if
+    The entry has the whole state after it. ``suspect_range`` is that of the point at the time of the entry. ``undoes``
+    is the id of the entry that an UNDO takes back. ``change_id`` is the change of the point before the entry, 0 if
     unknown; for an UNDO it is the one that the point returns to.
     """
 

@@ -97,9 +97,10 @@ class Cluster:
 class MemberVerdict:
     r"""Whether a trace belongs to a cluster, by its own values at the place of the step.
 
-    ``checks`` are the comparisons that were made, in their order. ``reason`` says in words why the trace does not belong, ""
-    where it does. ``size`` is the median of its values after the step less the median before, ``relative_size`` that over
-    \|median before\|, ``nan`` where this is 0. ``p_value`` is that of the rank test, ``nan`` where it has no answer.
+    ``checks`` are the comparisons that were made, in their order. ``reason`` says in words why the trace does not
+    belong, "" where it does. ``size`` is the median of its values after the step less the median before,
+    ``relative_size`` that over \|median before\|, ``nan`` where this is 0. ``p_value`` is that of the rank test,
+    ``nan`` where it has no answer.
     """
 
     checks: tuple[Check, ...]
@@ -182,8 +183,8 @@ class MemberState(Enum):
 class KeptMember:
     """A trace of a kept cluster: ``rank`` counts from 1, nearest to the centroid first, in each state by itself.
 
-    ``run`` is the run of the alerts since which it is in this state, ``since`` its time. ``joined`` says that it became a
-    member after the cluster was found. ``point_id`` is its change point, 0 without one.
+    ``run`` is the run of the alerts since which it is in this state, ``since`` its time. ``joined`` says that it became
+    a member after the cluster was found. ``point_id`` is its change point, 0 without one.
     """
 
     trace_id: int
@@ -202,9 +203,10 @@ class KeptMember:
 class KeptCluster:
     """A cluster that an instance remembers; ``id`` stays as long as later runs find it again.
 
-    ``group`` are the values of the params that the alert groups by. ``run`` is the run that found it, ``found`` its time.
-    ``gone`` says that the last run over its group did not find it. ``slots`` are the commits of the ``centroid``. ``members``
-    has members first, then those left out, then former ones, each by rank. The rest is that of :class:`FoundCluster`.
+    ``group`` are the values of the params that the alert groups by. ``run`` is the run that found it, ``found`` its
+    time. ``gone`` says that the last run over its group did not find it. ``slots`` are the commits of the ``centroid``.
+    ``members`` has members first, then those left out, then former ones, each by rank. The rest is that of
+    :class:`FoundCluster`.
     """
 
     id: int
@@ -243,11 +245,11 @@ def count_pairs(keys: Iterable[str]) -> Mapping[str, int]:
 
 
 def shared_params(members: Sequence[str], pairs: Mapping[str, int], traces: int) -> tuple[SharedParam, ...]:
-    """Return what at least nine of ten members have in common, first what explains the cluster best.
+    """Return the params that at least nine of ten members share, first those that explain the cluster best.
 
     ``members`` are trace keys, ``pairs`` what :func:`count_pairs` counts among all ``traces`` of the group, members
-    included. A param explains the cluster when members have it and others do not: params come by the difference of the two
-    shares, and then by name.
+    included. A param explains the cluster when members have it and others do not: params come by the difference of the
+    two shares, and then by name.
     """
     others = traces - len(members)
     ranked: list[tuple[float, SharedParam]] = []

@@ -37,9 +37,9 @@ class Repository:
 class Commit:
     """A commit as its repository or a results file describes it.
 
-    ``hash`` is the full hash, or the number a source uses instead. ``time`` is aware, UTC, ``NO_TIME`` where it
-    is not known; it is shown, never used for order where a graph is known. ``parents`` are hashes, first parent
-    first, empty where unknown. ``number`` is the count of commits that the repository writes into its messages, if it does.
+    ``hash`` is the full hash, or the number a source uses instead. ``time`` is aware, UTC, ``NO_TIME`` where it is not
+    known; it is shown, never used for order where a graph is known. ``parents`` are hashes, first parent first, empty
+    where unknown. ``number`` is the count of commits that the repository writes into its messages, if it does.
     """
 
     hash: str
@@ -113,8 +113,8 @@ class Boundary:
     """The history boundary of a repository.
 
     ``slots`` are the last commits that are history, one for each line with results; none if nothing is history. A
-    rewritten commit stays in it beside its successor. ``who`` moved the boundary at ``changed``; "" if the first run set
-    it.
+    rewritten commit stays in it beside its successor. ``who`` moved the boundary at ``changed``; "" if the first run
+    set it.
     """
 
     slots: frozenset[int]

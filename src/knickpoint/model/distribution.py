@@ -21,7 +21,8 @@ Modes = Sequence[tuple[str, str]]
 class Distribution:
     """How values are distributed: a tenth of them lies below ``low``, a tenth above ``high``.
 
-    ``modes`` are the levels that they lie around, ascending, each with its share of the values: one where they do not fall apart.
+    ``modes`` are the levels that they lie around, ascending, each with its share of the values: one where they do not
+    fall apart.
     """
 
     low: float
@@ -30,7 +31,7 @@ class Distribution:
 
 
 def distribution_text(before: Distribution, after: Distribution, unit: str) -> str:
-    """Return where most values lay and lie, and which modes came or went.
+    """Describe the main levels before and after, and the modes that came or went.
 
     As in `10 to 90 %: 9.8–10.3 → 9.6–12.9 ms; a second mode at 12.8 ms with 30 % of the values`.
     """
@@ -54,7 +55,10 @@ def _digits(size: float, ends: Sequence[tuple[float, float]]) -> int:
 
 
 def _main(before: Distribution, after: Distribution) -> int | None:
-    """Return which mode of ``after`` is the only one of ``before``: one that is much nearer to it than to other modes; else None."""
+    """Return the mode of ``after`` that is the only one of ``before``: one much nearer to it than to other modes.
+
+    Else None.
+    """
     known, levels = before.modes[0][0], [level for level, _ in after.modes]
     nearest = min(range(len(levels)), key=lambda number: abs(levels[number] - known))
     others = [abs(level - levels[nearest]) for number, level in enumerate(levels) if number != nearest]
@@ -62,7 +66,7 @@ def _main(before: Distribution, after: Distribution) -> int | None:
 
 
 def _modes_text(before: Modes, after: Modes, main: int | None) -> str:
-    """Return which modes there are now, where there are or were several; ``main`` is the one of ``after`` that is known."""
+    """Name the present modes if there are or were several; ``main`` is the one of ``after`` that is known."""
     if len(before) == len(after) == 1:
         return ""
     if len(after) == 1:

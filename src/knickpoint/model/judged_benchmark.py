@@ -192,7 +192,10 @@ class JudgedBenchmark:
         past: tuple[float, ...],
         new: tuple[float, ...],
     ) -> Self:
-        """Return the verdict of ``judgement``; ``margin`` is the half-width of the 95 % interval of the change, nan without one."""
+        """Return the verdict of ``judgement``.
+
+        ``margin`` is the half-width of the 95 % interval of the change, nan without one.
+        """
         centre = abs(judgement.centre)
         share = margin / centre if centre else math.nan
         return cls(
@@ -259,14 +262,14 @@ class JudgedBenchmark:
 class JudgedResults:
     """The verdicts on all benchmarks of new results, and on those that vanished.
 
-    ``false_positives`` is the share of unchanged commits at which any benchmark that decides regresses by its values, set from
-    ``replayed`` past commits.
+    ``false_positives`` is the share of unchanged commits at which any benchmark that decides regresses by its values,
+    set from ``replayed`` past commits.
 
-    Of a history, ``line`` is the line, ``base`` the slot of the last commit that counted, None where there is none. ``measured`` counts
-    the commits at which a benchmark of the new results was measured, and ``newest`` is the slot of the last one, None without any.
-    ``left_out`` counts the traces of other benchmarks that the base has: where the new results hold a single benchmark, the others
-    did not vanish; it may have been measured alone on purpose. ``by_samples`` says that samples of the base stand for its runs, which
-    are too few.
+    Of a history, ``line`` is the line, ``base`` the slot of the last commit that counted, None where there is none.
+    ``measured`` counts the commits at which a benchmark of the new results was measured, and ``newest`` is the slot of
+    the last one, None without any. ``left_out`` counts the traces of other benchmarks that the base has: where the new
+    results hold a single benchmark, the others did not vanish; it may have been measured alone on purpose.
+    ``by_samples`` says that samples of the base stand for its runs, which are too few.
     """
 
     benchmarks: tuple[JudgedBenchmark, ...]

@@ -14,22 +14,22 @@ from knickpoint.model.settlement import FindingKind
 
 # Announcements: what is worth saying about a change, each thing once.
 #
-# An announcement is a row of the *announcement ledger*, written in the transaction of the run that made it true. Senders of
-# mails and messages read the ledger; nothing here sends. Announcements about one change form a *chain*: the first one says
-# that a level changed, each later one corrects or ends what was announced before. See
+# An announcement is a row of the *announcement ledger*, written in the transaction of the run that made it true.
+# Senders of mails and messages read the ledger; nothing here sends. Announcements about one change form a *chain*: the
+# first one says that a level changed, each later one corrects or ends what was announced before. See
 # ``docs/decisions/announcements.md``.
 
 
 class AnnouncementKind(Enum):
     """What an announcement says.
 
-    PROVISIONAL is about a change that is not settled yet. REGRESSED (worse, or of unknown direction) and
-    IMPROVED announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. The other
-    one may follow once, where the change is stated to be of the other side after all. MOVED widens the suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that
-    a bisection found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a
-    change is back, or that before an improvement whose loss is no change of its own; FIXED says it of a
-    change that a person had decided about. WITHDRAWN says that later data no longer show the change, RETURNED that
-    they show it after all.
+    PROVISIONAL is about a change that is not settled yet. REGRESSED (worse, or of unknown direction) and IMPROVED
+    announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. The other one may
+    follow once, where the change is stated to be of the other side after all. MOVED widens the suspect range. GREW says
+    that a drift has become twice as large as was announced last. LOCATED says that a bisection found the commit,
+    BISECTED that one ended in another way. RECOVERED says that the level before a change is back, or that before an
+    improvement whose loss is no change of its own; FIXED says it of a change that a person had decided about. WITHDRAWN
+    says that later data no longer show the change, RETURNED that they show it after all.
     """
 
     PROVISIONAL = "provisional"
@@ -76,9 +76,9 @@ class Announcement:
     announced. The levels, the sizes and the trace are those of the ``lead``, the id of the member that got worse most.
     The change lies in ``suspect_range`` or at most ``interval`` values of the trace away from it. Where later data move
     it further, a MOVED row has the range over the announced place and the new one: so a change that moves to and fro is
-    corrected once. ``condition`` is RECOVERED where an earlier level was back already. ``cause_id`` is the change that brought
-    it back, 0 for none. ``provisional`` marks what only those may hear who ask for findings that are not settled: the
-    PROVISIONAL row, and the WITHDRAWN row of what never settled.
+    corrected once. ``condition`` is RECOVERED where an earlier level was back already. ``cause_id`` is the change that
+    brought it back, 0 for none. ``provisional`` marks what only those may hear who ask for findings that are not
+    settled: the PROVISIONAL row, and the WITHDRAWN row of what never settled.
     """
 
     id: int
@@ -119,9 +119,9 @@ class NotificationKind(Enum):
     """What a notification is about.
 
     CHANGE carries announcements of one chain as soon as they may be sent, DIGEST those of many together. PROVISIONAL is
-    about findings that are not settled, for those who ask. ESCALATION reminds of a change that no person took.
-    PROBLEM is about the instance itself: an alert that fails, or a test of a channel, which no delivery ledger has. SOLVED
-    is the end of a problem.
+    about findings that are not settled, for those who ask. ESCALATION reminds of a change that no person took. PROBLEM
+    is about the instance itself: an alert that fails, or a test of a channel, which no delivery ledger has. SOLVED is
+    the end of a problem.
     """
 
     CHANGE = "change"
@@ -135,8 +135,8 @@ class NotificationKind(Enum):
 class Purpose(Enum):
     """What a receiver hears of an announcement for; of each announcement at most once for each purpose.
 
-    A provisional finding is announced to those who ask, and once more when it is settled. An escalation repeats what its
-    receiver may have heard already. A problem is about no announcement.
+    A provisional finding is announced to those who ask, and once more when it is settled. An escalation repeats what
+    its receiver may have heard already. A problem is about no announcement.
     """
 
     CHANGE = "change"
@@ -148,9 +148,9 @@ class Purpose(Enum):
 class DeliveryState(Enum):
     """The state of a delivery.
 
-    WAITING until it is due, SENDING while a sender holds it, SENT once the receiver took it. A delivery that failed for now
-    is WAITING again; one that cannot succeed, or failed too often, is FAILED. DROPPED was not sent, because what it says
-    was no longer true or the channel is gone.
+    WAITING until it is due, SENDING while a sender holds it, SENT once the receiver took it. A delivery that failed for
+    now is WAITING again; one that cannot succeed, or failed too often, is FAILED. DROPPED was not sent, because what it
+    says was no longer true or the channel is gone.
     """
 
     WAITING = "waiting"
@@ -192,11 +192,11 @@ class Attachment:
 class Message:
     """What a channel sends, ready to go.
 
-    ``key`` is the same in every attempt, and different for different messages: the base of a Message-ID and the idempotency
-    key of a webhook. Messages with the same ``thread`` belong together. ``subject`` is one line, ``text`` is plain text,
-    ``html`` refers to its ``attachments`` as ``cid:NAME``. ``data`` is the same as JSON values, for machines; mails, which
-    people read, have none. ``address`` leads to the dashboard, "" where the instance has no public address. ``mute`` is the
-    link with which the recipient ends such messages, "" where there is none.
+    ``key`` is the same in every attempt, and different for different messages: the base of a Message-ID and the
+    idempotency key of a webhook. Messages with the same ``thread`` belong together. ``subject`` is one line, ``text``
+    is plain text, ``html`` refers to its ``attachments`` as ``cid:NAME``. ``data`` is the same as JSON values, for
+    machines; mails, which people read, have none. ``address`` leads to the dashboard, "" where the instance has no
+    public address. ``mute`` is the link with which the recipient ends such messages, "" where there is none.
     """
 
     key: str
@@ -232,8 +232,9 @@ class SentMark:
 class Delivery:
     """One row of the delivery ledger: which announcements go to which recipient, and how far that is.
 
-    ``key`` is unique: the same announcements never make a second delivery to the same recipient. ``due`` is when the next
-    attempt may start, ``attempts`` counts those that were started, ``answer`` is the last failure in words, "" without one.
+    ``key`` is unique: the same announcements never make a second delivery to the same recipient. ``due`` is when the
+    next attempt may start, ``attempts`` counts those that were started, ``answer`` is the last failure in words, ""
+    without one.
     """
 
     id: int
@@ -295,8 +296,8 @@ class Problem:
 class FixVerdict(Enum):
     """What the data say about a closed ticket with a fixing revision.
 
-    NONE: the ticket is open, or its fixing revision is unknown. NOT_MEASURED: no trace of its findings has a value at or after
-    that commit. FIXED: all measured traces are back at their level before. NOT_FIXED: one of them is not.
+    NONE: the ticket is open, or its fixing revision is unknown. NOT_MEASURED: no trace of its findings has a value at
+    or after that commit. FIXED: all measured traces are back at their level before. NOT_FIXED: one of them is not.
     """
 
     NONE = ""
@@ -338,9 +339,9 @@ class TicketFields:
 class TrackerTicket:
     """A ticket as a tracker last described it.
 
-    ``name`` is what people write: ``owner/name#12``, ``PERF-7``. ``fixed`` is the fixing revision as the tracker has it, ""
-    without one. ``updated`` is the tracker's time. ``verdict`` is about ``checked``, the fixing revision that was compared with
-    the data. ``id`` is 0 before it is stored.
+    ``name`` is what people write: ``owner/name#12``, ``PERF-7``. ``fixed`` is the fixing revision as the tracker has
+    it, "" without one. ``updated`` is the tracker's time. ``verdict`` is about ``checked``, the fixing revision that
+    was compared with the data. ``id`` is 0 before it is stored.
     """
 
     channel: str

@@ -153,7 +153,10 @@ _EVEN: Final = 0.1
 """Up to this distance of two distributions, the members have the values of a param as often as all traces do."""
 
 _NORMAL_FROM: Final = 20.0
-"""Expected members from which on a value is counted as normal. Below, a normal count says that any distance may be chance."""
+"""Expected members from which on a value is counted as normal.
+
+Below, a normal count says that any distance may be chance.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +172,9 @@ class ValueShare:
 class ParamBreakdown:
     """How the values of a param are distributed among members and among all traces.
 
-    ``distance`` is the total variation distance of the two distributions: 0 where they are equal, near 1 where hardly any
-    trace that is no member has the values of the members. ``even`` is true where it is no more than chance explains.
-    ``values`` are sorted, the one that most members have first.
+    ``distance`` is the total variation distance of the two distributions: 0 where they are equal, near 1 where hardly
+    any trace that is no member has the values of the members. ``even`` is true where it is no more than chance
+    explains. ``values`` are sorted, the one that most members have first.
     """
 
     name: str
@@ -185,8 +188,8 @@ def break_down(
 ) -> tuple[ParamBreakdown, ...]:
     """Return the params of ``members``, trace keys, the one that says most about them first.
 
-    ``facets`` count all ``traces``, members included, by param and value. Params of which all traces have one value are left
-    out. Ties are broken by name and value.
+    ``facets`` count all ``traces``, members included, by param and value. Params of which all traces have one value are
+    left out. Ties are broken by name and value.
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in facets}
     total = 0
@@ -222,8 +225,9 @@ def _broken_down(
 def _distance_by_chance(counts: Sequence[int], members: int, traces: int) -> float:
     """Return the distance that members drawn at random among ``traces`` seldom exceed: its mean and two standard deviations.
 
-    The distance is the sum of what the values lack beside their expected numbers, and of half of all deviations from them: both
-    are the same sum. Their terms depend on each other, so either overstates how it varies; the smaller one is taken.
+    The distance is the sum of what the values lack beside their expected numbers, and of half of all deviations from
+    them: both are the same sum. Their terms depend on each other, so either overstates how it varies; the smaller one
+    is taken.
     """
     if not 0 < members < traces:
         return 0.0

@@ -44,8 +44,8 @@ def path_text(path: Path | str) -> str:
 
 # Keep a spreadsheet from taking a text in CSV for a formula, and read such a text back.
 #
-# Spreadsheets compute a cell that begins with ``=``, ``+``, ``-`` or ``@``, and some of what they compute starts programs. An
-# apostrophe in front makes it a text for them.
+# Spreadsheets compute a cell that begins with ``=``, ``+``, ``-`` or ``@``, and some of what they compute starts
+# programs. An apostrophe in front makes it a text for them.
 
 
 _FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")

@@ -33,11 +33,11 @@ def label_of(status: Status) -> Label:
 class FindingRecord:
     """One finding that is work, with what measuring the alerts needs.
 
-    ``methods`` has the method of each alert that found it. ``status`` counts a matching ticket. ``ticket`` is the linked
-    ticket, else the matching one, else "". ``committed`` is the time of its
-    commit, None where that is unknown, ``found`` is when the finding was made, ``decided`` when a person first decided
-    about it, None while none did. ``score`` is that of the method that placed it, nan where it has none. ``label`` is what
-    people say that it is: it follows from the status, and is asked for many times.
+    ``methods`` has the method of each alert that found it. ``status`` counts a matching ticket. ``ticket`` is the
+    linked ticket, else the matching one, else "". ``committed`` is the time of its commit, None where that is unknown,
+    ``found`` is when the finding was made, ``decided`` when a person first decided about it, None while none did.
+    ``score`` is that of the method that placed it, nan where it has none. ``label`` is what people say that it is: it
+    follows from the status, and is asked for many times.
     """
 
     id: int
@@ -76,8 +76,8 @@ class FindingRecord:
 class MissedChange:
     """A change that a person marked in a trace.
 
-    ``movement`` is +1 where the values went up, -1 where they went down. ``who`` marked it at ``time``. ``note`` is one line
-    of text, which may be empty.
+    ``movement`` is +1 where the values went up, -1 where they went down. ``who`` marked it at ``time``. ``note`` is one
+    line of text, which may be empty.
     """
 
     id: int
@@ -110,8 +110,8 @@ class ListedMissedChange:
 class ProposalKind(Enum):
     """What a proposal does with an alert.
 
-    RAISE the least effect, CALIBRATE the rate of false alarms, MUTE traces, or SPLIT traces that jump between levels off to
-    an alert for modes.
+    RAISE the least effect, CALIBRATE the rate of false alarms, MUTE traces, or SPLIT traces that jump between levels
+    off to an alert for modes.
     """
 
     RAISE = "raise"
@@ -124,8 +124,8 @@ class ProposalKind(Enum):
 class ProposalDecision:
     """A proposal for ``alert`` that a person accepted or rejected.
 
-    ``change`` says in words what it does, and ``hidden`` how many hidden findings it would have left out. An accepted one has
-    the alerts of the store ``before``, None for one that was not there, and ``after``, both by name.
+    ``change`` says in words what it does, and ``hidden`` how many hidden findings it would have left out. An accepted
+    one has the alerts of the store ``before``, None for one that was not there, and ``after``, both by name.
     """
 
     id: int

@@ -161,14 +161,14 @@ def percent_text(fraction: float) -> str:
 
 
 def reference_text(reference: str) -> str:
-    """Return what a drift is compared with in words; ``reference`` is ``best``, a date or the name of a release."""
+    """Return the reference of a drift in words; ``reference`` is ``best``, a date or the name of a release."""
     if reference == SINCE_BEST:
         return "the best level before it"
     return f"the level before {reference}" if is_day(reference) else f"the level at {reference}"
 
 
 def over_text(over: float, reference: str) -> str:
-    """Return how far the end of a drift lies from ``reference``, as in ``4.2 % above the level at v1.2``.
+    """Return the distance of the end of a drift from ``reference``, as in ``4.2 % above the level at v1.2``.
 
     It is "" without a reference, or where the share ``over`` of that level is unknown or infinite.
     """
@@ -219,15 +219,15 @@ def movement_words(unit: str) -> MovementWords:
 
 
 def crosses_zero(before: float, after: float) -> bool:
-    """Return whether two levels lie on the two sides of 0: a share of the one says nothing about the other."""
+    """Return True if two levels lie on the two sides of 0: a share of the one says nothing about the other."""
     return before < 0 < after or after < 0 < before
 
 
 def change_text(size: float, relative_size: float, unit: str, *, noise: bool = False, before: float = math.nan) -> str:
     """Return "12 % slower", or "5× the time" for a large change; ``size`` has the sign of the movement.
 
-    Of a change of the ``noise`` it is "70 % noisier": its levels are standard deviations. Where the level ``before`` is given and
-    the other one lies beyond 0, it is "3 ms slower".
+    Of a change of the ``noise`` it is "70 % noisier": its levels are standard deviations. Where the level ``before`` is
+    given and the other one lies beyond 0, it is "3 ms slower".
     """
     words = _NOISE_WORDS if noise else movement_words(unit)
     if not size:

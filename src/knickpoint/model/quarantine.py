@@ -1,8 +1,9 @@
 """Quarantined results: results of a machine and run that moved themselves, and not because of a commit.
 
-A *canary* is a benchmark that no commit should change. Where it moves, or where a fact of the machine changes (kernel, CPU,
-compiler), the other results of that run are suspect. They are *quarantined*: they take no part in levels, and findings at
-that place are *held*, until an outcome is known. See ``docs/decisions/missing-data-quarantine-canaries.md``.
+A *canary* is a benchmark that no commit should change. Where it moves, or where a fact of the machine changes (kernel,
+CPU, compiler), the other results of that run are suspect. They are *quarantined*: they take no part in levels, and
+findings at that place are *held*, until an outcome is known. See
+``docs/decisions/missing-data-quarantine-canaries.md``.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from knickpoint.model.quantity_text import figure_text
 class QuarantineState(Enum):
     """What is known about quarantined results.
 
-    QUARANTINED: no outcome yet; findings at that place are held. KEPT_OUT: the machine is as before again, so the results
-    stay out of levels for good. ENVIRONMENT_CHANGED: the machine stays as it is now, so the results count. NOT_CONFIRMED:
-    no outcome arrived in time, so the results count. LIFTED: a person says that they count. UNFOUNDED: with the data of
-    today there is no reason, so they count.
+    QUARANTINED: no outcome yet; findings at that place are held. KEPT_OUT: the machine is as before again, so the
+    results stay out of levels for good. ENVIRONMENT_CHANGED: the machine stays as it is now, so the results count.
+    NOT_CONFIRMED: no outcome arrived in time, so the results count. LIFTED: a person says that they count. UNFOUNDED:
+    with the data of today there is no reason, so they count.
     """
 
     QUARANTINED = "quarantined"
@@ -63,7 +64,7 @@ class CanaryMove:
         return (self.value - self.level) / abs(self.level) if self.level else 0.0
 
     def __str__(self) -> str:
-        """Say which canary moved, and by how much."""
+        """Name the canary that moved, and the size."""
         noise = max(self.high - self.level, self.level - self.low) / abs(self.level) if self.level else 0.0
         return f"canary {self.canary} moved by {figure_text(self.relative_size, '+.1%')} (its noise is ±{figure_text(noise, '.1%')})"
 
@@ -77,7 +78,7 @@ class FactChange:
     after: str
 
     def __str__(self) -> str:
-        """Say what changed."""
+        """Describe the change."""
         return f"{self.name} changed from {self.before} to {self.after}"
 
 

@@ -57,7 +57,7 @@ class QueryTerm:
     missing: bool = False
 
     def accepts(self, value: str | None) -> bool:
-        """Return whether a param with this ``value`` passes; None is a missing param."""
+        """Return True if a param with this ``value`` passes; None is a missing param."""
         if value is None:
             return self.missing or not self._wants
         return self.accepts_each((value,))[0]
@@ -162,7 +162,7 @@ class Query:
         return Query.of(*self.terms, term, words=self.words)
 
     def matches(self, params: Mapping[str, str]) -> bool:
-        """Return whether a trace with these ``params`` matches."""
+        """Return True if a trace with these ``params`` matches."""
         return all(term.accepts(params.get(term.name)) for term in self.terms) and all(
             word.accepts(params) for word in self.words
         )
@@ -196,9 +196,9 @@ def parse_query(text: str) -> Query:
     """Parse a query in words, or in the form for URLs if it has an unquoted ``&``.
 
     In words, spaces separate terms, ``|`` separates values, and ``*`` in an unquoted value stands for any text. A word
-    without an operator is in the value of any param; ``-`` negates a term or a word. Quote a value with ``"`` if it has a
-    space, ``|``, ``*``, ``&`` or a leading ``!`` or ``~``, and a name or a word also with a leading ``-``; within quotes,
-    a backslash escapes ``"`` and a backslash.
+    without an operator is in the value of any param; ``-`` negates a term or a word. Quote a value with ``"`` if it has
+    a space, ``|``, ``*``, ``&`` or a leading ``!`` or ``~``, and a name or a word also with a leading ``-``; within
+    quotes, a backslash escapes ``"`` and a backslash.
 
     Raises:
         QueryError: the text cannot be read; the message names the column, from 1.

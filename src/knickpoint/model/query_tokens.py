@@ -95,7 +95,7 @@ class FreeWord:
         return [text in value.lower() for value in values]
 
     def accepts(self, params: Mapping[str, str]) -> bool:
-        """Return whether a trace with these ``params`` passes."""
+        """Return True if a trace with these ``params`` passes."""
         return any(self.occurs_in_each([*params.values()])) != self.refused
 
     def __str__(self) -> str:
@@ -105,8 +105,8 @@ class FreeWord:
 
 # Match the regular expressions of queries with RE2, in time that is linear in the text for every pattern.
 #
-# Queries come from everyone who can reach the server, and the matcher of the standard library needs exponential time for
-# some patterns; see ``docs/decisions/api.md``.
+# Queries come from everyone who can reach the server, and the matcher of the standard library needs exponential time
+# for some patterns; see ``docs/decisions/api.md``.
 
 
 _LONGEST: Final = 1000

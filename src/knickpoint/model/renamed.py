@@ -11,6 +11,9 @@ _RENAMED: Final = {"gate": "schedule", "profile": "recipe"}
 
 
 def new_name(name: str, known: Collection[str]) -> str:
-    """Return the name in ``known`` that replaced ``name``, "" without one; each word of a name such as --gate-commits counts."""
+    """Return the name in ``known`` that replaced ``name``, "" without one.
+
+    Each word of a name such as --gate-commits counts.
+    """
     replaced = re.sub(r"[a-z]+", lambda word: _RENAMED.get(word[0], word[0]), name)
     return replaced if replaced != name and replaced in known else ""

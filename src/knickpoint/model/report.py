@@ -27,8 +27,8 @@ class Outcome(Enum):
 class Severity(Enum):
     """The weight of a problem: with an error the whole file is refused, with a warning it is imported.
 
-    A loss is a warning about a result whose name cannot be read either: what is missing is unknown. A defect is an error of
-    Knickpoint, and not of the file.
+    A loss is a warning about a result whose name cannot be read either: what is missing is unknown. A defect is an
+    error of Knickpoint, and not of the file.
     """
 
     DEFECT = "defect"
@@ -89,11 +89,11 @@ class Result:
 class ResultTable(Sequence[Result]):
     """The results of one run as columns, because 40,000 objects would take too much time and memory.
 
-    Result ``i`` has the trace key ``keys[i]``, the samples ``samples[offsets[i]:offsets[i + 1]]`` (float64),
-    the unit ``units[unit_codes[i]]``, the direction ``list(Better)[better_codes[i]]`` and the outcome
+    Result ``i`` has the trace key ``keys[i]``, the samples ``samples[offsets[i]:offsets[i + 1]]`` (float64), the unit
+    ``units[unit_codes[i]]``, the direction ``list(Better)[better_codes[i]]`` and the outcome
     ``list(Outcome)[outcome_codes[i]]``; ``messages``, ``summaries`` and ``links`` map the index of a result to what
-    only some results have, and ``repeated`` to the number of rows of the file that became its samples, where they are several.
-    Keys may repeat: their samples join in one point.
+    only some results have, and ``repeated`` to the number of rows of the file that became its samples, where they are
+    several. Keys may repeat: their samples join in one point.
     """
 
     keys: tuple[str, ...]
@@ -221,9 +221,9 @@ class RunReport:
 class Report:
     """The content of one results file.
 
-    ``commits`` are those that the file describes, oldest first if the file gives the order.
-    ``repository`` is the URL or name that the file gives, "" if none. ``branch_column`` is the column of a table that became the
-    branch of its runs, "" for none.
+    ``commits`` are those that the file describes, oldest first if the file gives the order. ``repository`` is the URL
+    or name that the file gives, "" if none. ``branch_column`` is the column of a table that became the branch of its
+    runs, "" for none.
     """
 
     format: str

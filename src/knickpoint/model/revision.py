@@ -49,7 +49,10 @@ _PLACEHOLDERS: Final = frozenset(
         "worktree",
     }
 )
-"""Words that tools (pytest-benchmark: unversioned; svnversion: exported; git blame: not committed yet) and scripts write."""
+"""Words that tools (pytest-benchmark: unversioned; svnversion: exported.
+
+Git blame: not committed yet) and scripts write.
+"""
 
 _AROUND: Final = " \t\r\n\"'`()[]<>"
 _GAP: Final = re.compile(r"[\s_-]+")
@@ -68,7 +71,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether ``text`` names no commit: it is empty, a word such as unversioned, or zeros only.
+    """Return True if ``text`` names no commit: it is empty, a word such as unversioned, or zeros only.
 
     Case, brackets and quotes around it do not matter. HEAD is a placeholder, because it names another commit later.
     """
@@ -78,23 +81,26 @@ def is_placeholder(text: str) -> bool:
 
 
 def is_rounded(text: str) -> bool:
-    """Return whether ``text`` is what a spreadsheet leaves of a hash of digits, such as 1.23E+10: it names no commit any more."""
+    """Return True if ``text`` is what a spreadsheet leaves of a hash of digits, such as 1.23E+10: it names no commit any more."""
     return bool(_OF_A_SPREADSHEET.fullmatch(text.strip()))
 
 
 def commit_name(text: str) -> str:
-    """Return the commit that ``text`` names, without spaces around it and a hash in small letters; "" for a placeholder."""
+    """Return the commit that ``text`` names, without spaces around it and a hash in small letters.
+
+    "" for a placeholder.
+    """
     name = text.strip()
     return "" if is_placeholder(text) else name.lower() if _HASH.fullmatch(name) else name
 
 
 def is_hash(text: str) -> bool:
-    """Return whether ``text`` is 7 to 64 hexadecimal digits: a hash, or an abbreviated one."""
+    """Return True if ``text`` is 7 to 64 hexadecimal digits: a hash, or an abbreviated one."""
     return _HASH.fullmatch(text) is not None
 
 
 def is_number(text: str) -> bool:
-    """Return whether ``text`` is a number of fewer digits than a hash has."""
+    """Return True if ``text`` is a number of fewer digits than a hash has."""
     return text.isascii() and text.isdigit() and len(text) < HASH_DIGITS
 
 
@@ -126,5 +132,5 @@ def full_hashes(names: Iterable[str], hashes: Collection[str]) -> dict[str, str]
 
 
 def is_hash_or_number(text: str) -> bool:
-    """Return whether ``text`` looks like a commit: 7 to 64 hexadecimal digits, or a number."""
+    """Return True if ``text`` looks like a commit: 7 to 64 hexadecimal digits, or a number."""
     return bool(_HASH.fullmatch(text) or _NUMBER.fullmatch(text))

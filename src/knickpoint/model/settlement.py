@@ -1,9 +1,9 @@
 """When a finding is settled: it was found again with enough of the newest values, so it rarely moves or vanishes.
 
-A change that has just begun is *provisional*: the next values may move it or take it away. It is *settled* when detection
-finds it with the newest value, and would have found it already without the last value, without the last two, and so on:
-with as many of the newest values in a row as the rule asks for. This depends on the data alone, not on how many values
-arrived at a time, nor in which order. See ``docs/decisions/identity-and-settling.md``.
+A change that has just begun is *provisional*: the next values may move it or take it away. It is *settled* when
+detection finds it with the newest value, and would have found it already without the last value, without the last two,
+and so on: with as many of the newest values in a row as the rule asks for. This depends on the data alone, not on how
+many values arrived at a time, nor in which order. See ``docs/decisions/identity-and-settling.md``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from enum import Enum
 class FindingKind(Enum):
     """What changed in a benchmark.
 
-    STEP is a change of level, DRIFT a slow one, MODE another share of the levels that the values jump between, and NOISE
-    more noise around the same level.
+    STEP is a change of level, DRIFT a slow one, MODE another share of the levels that the values jump between, and
+    NOISE more noise around the same level.
     """
 
     STEP = "step"
@@ -49,14 +49,14 @@ class SettleRule:
     most: int = 24
 
     def needed(self, later: int) -> int:
-        """Return how many of the newest values in a row must show a change that ``later`` values lie behind."""
+        """Return the number of newest values in a row that must show a change with ``later`` values behind it."""
         return min(self.most, max(self.least, math.ceil(self.share * later)))
 
     def views(self, later: int) -> tuple[int, ...]:
         """Return without how many of the newest values detection must find the change, too, ascending.
 
-        These are the powers of two below :meth:`needed`, and the last one that it asks for: a change that comes and goes
-        is missing in one of them, and their number grows with the logarithm only.
+        These are the powers of two below :meth:`needed`, and the last one that it asks for: a change that comes and
+        goes is missing in one of them, and their number grows with the logarithm only.
         """
         last = self.needed(later) - 1
         if last < 1:
@@ -72,8 +72,8 @@ DEFAULT_RULE = SettleRule()
 class Settlement:
     """Whether a finding is settled, and why.
 
-    While it is provisional, it was found with ``found_with`` of the newest values in a row, of the ``needed`` ones. Both
-    are 0 once it is settled.
+    While it is provisional, it was found with ``found_with`` of the newest values in a row, of the ``needed`` ones.
+    Both are 0 once it is settled.
     """
 
     certainty: Certainty

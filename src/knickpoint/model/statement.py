@@ -1,7 +1,8 @@
 """The statement of a change: what it is, decided once; pages, commands, messages and scripts read it.
 
-The rule of its headline: each side (worse, better, no known direction) weighs the sum of its members, each by the share that
-is certain to have changed. The worse side counts twice. The heaviest side leads, and the others are named after it.
+The rule of its headline: each side (worse, better, no known direction) weighs the sum of its members, each by the share
+that is certain to have changed. The worse side counts twice. The heaviest side leads, and the others are named after
+it.
 """
 
 from __future__ import annotations
@@ -114,12 +115,12 @@ class StatedMember:
 class Statement:
     """What a change is.
 
-    ``headline`` says it in words: the ``side`` that weighs most, then the others. ``lead`` is the id of the change point that
-    stands for that side, and ``size`` its size in words. ``worse``, ``better`` and ``undirected`` count the members that count:
-    the live ones that are work, else the live ones, else all. ``undone_at`` is the commit (a slot) that brought the earlier
-    level back, -1 for none. ``likely`` is None where only the suspect range is known. ``severity`` orders lists.
-    ``decision`` is NEW while a member that counts is open, else that of the lead; ``ticket`` is that of the lead, else the first
-    of the others, "" without one.
+    ``headline`` says it in words: the ``side`` that weighs most, then the others. ``lead`` is the id of the change
+    point that stands for that side, and ``size`` its size in words. ``worse``, ``better`` and ``undirected`` count the
+    members that count: the live ones that are work, else the live ones, else all. ``undone_at`` is the commit (a slot)
+    that brought the earlier level back, -1 for none. ``likely`` is None where only the suspect range is known.
+    ``severity`` orders lists. ``decision`` is NEW while a member that counts is open, else that of the lead; ``ticket``
+    is that of the lead, else the first of the others, "" without one.
     """
 
     direction: ChangeDirection
@@ -159,7 +160,9 @@ class Statement:
         return f"{counted(self.traces, 'trace')}: {', '.join(f'{number:,} {word}' for number, word in sides if number)}"
 
     def standing(self, names: Mapping[int, str]) -> str:
-        """Return the condition, with the commit that brought the earlier level back: "recovered, undone at 1a2b3c4"; "" if present.
+        """Return the condition, with the commit that brought the earlier level back: "recovered, undone at 1a2b3c4".
+
+        "" if present.
 
         ``names`` has slot → name of a commit.
         """
@@ -169,7 +172,10 @@ class Statement:
         return f"{self.condition.value}, undone at {undone}" if undone else str(self.condition.value)
 
     def details(self, names: Mapping[int, str]) -> str:
-        """Return what is known beside the headline: "7 traces: 1 worse, 6 better; likely 1a2b3c4 (only commit); fixed"."""
+        """Return the details beside the headline: "7 traces: 1 worse, 6 better; likely 1a2b3c4 (only commit).
+
+        Fixed".
+        """
         name = names.get(self.likely.slot) if self.likely else None
         likely = f"likely {name} ({self.likely.why})" if self.likely and name else ""
         return "; ".join(filter(None, (self.counts, likely, self.standing(names))))
@@ -282,7 +288,10 @@ def _condition(members: Collection[StatedMember], speaking: Collection[StatedMem
 
 
 def _side_text(side: Sequence[StatedMember], direction: Direction, *, alone: bool) -> str:
-    """Say how many changed and by how much at most: "24 faster by up to 46 %"; of a single change just "12 % slower"."""
+    """Count the changes of one side with the largest size: "24 faster by up to 46 %".
+
+    Of a single change just "12 % slower".
+    """
     first = side[0]
     if alone and len(side) == 1:
         return first.text

@@ -73,10 +73,11 @@ class Check:
 class SizeEstimate:
     """How large a change is, from robust levels on both sides, and how well that is known.
 
-    ``before`` and ``after`` are the levels right before and right after a step, or at the start and at the end of a drift.
-    The size is their difference; it lies between ``low`` and ``high`` with 95 %. ``sign`` is the chance that it has the
-    right sign; these three are nan where there are too few values. ``slope`` is how much the level moves from one measured value to the next around a step, or along a drift.
-    ``deviation`` is that of single values around the levels.
+    ``before`` and ``after`` are the levels right before and right after a step, or at the start and at the end of a
+    drift. The size is their difference; it lies between ``low`` and ``high`` with 95 %. ``sign`` is the chance that it
+    has the right sign; these three are nan where there are too few values. ``slope`` is how much the level moves from
+    one measured value to the next around a step, or along a drift. ``deviation`` is that of single values around the
+    levels.
     """
 
     before: float
@@ -105,16 +106,17 @@ class Candidate:
 class Step:
     """A change of level, or what ``kind`` names.
 
-    ``index`` is the 0-based first point of the new level and ``previous`` the last measured point before
-    it: the change lies in (previous, index]. ``size`` is mean after - mean before, ``relative_size`` is
-    size / |mean before| (``inf`` or ``-inf`` where that is 0), ``hazard`` = log(mean before / mean after)
-    is ``nan`` where a mean is not positive. Where there is an ``estimate``, its levels take the place of the means: a step
-    on top of a drift is as large as its jump.
+    ``index`` is the 0-based first point of the new level and ``previous`` the last measured point before it: the change
+    lies in (previous, index]. ``size`` is mean after - mean before, ``relative_size`` is size / |mean before| (``inf``
+    or ``-inf`` where that is 0), ``hazard`` = log(mean before / mean after) is ``nan`` where a mean is not positive.
+    Where there is an ``estimate``, its levels take the place of the means: a step on top of a drift is as large as its
+    jump.
 
-    The levels and the size of a finding of the kind NOISE are standard deviations around the level.
-    A drift begins at ``index`` and goes on to the last point of ``after``; its size is what it moved in all. ``score`` is the strength by the method, larger is stronger;
-    ``p_value`` is None for a method without a probability. ``order`` counts from 0 in the order of detection.
-    ``label`` is the entry at ``index`` of the index that the values came with, such as that of a pandas series.
+    The levels and the size of a finding of the kind NOISE are standard deviations around the level. A drift begins at
+    ``index`` and goes on to the last point of ``after``; its size is what it moved in all. ``score`` is the strength by
+    the method, larger is stronger; ``p_value`` is None for a method without a probability. ``order`` counts from 0 in
+    the order of detection. ``label`` is the entry at ``index`` of the index that the values came with, such as that of
+    a pandas series.
     """
 
     index: int
@@ -157,10 +159,10 @@ class Flipping:
 class Detection:
     """All decisions of a method about one series: enough to replay and explain them.
 
-    ``steps`` are sorted by index, ``candidates`` by index and then in the order of examination, including
-    rejected ones. ``parameters`` are the effective parameters of the method, including defaults. ``facts`` are its
-    estimates about the whole series (noise, autocorrelation, number of modes), by name. ``flipping`` are the stretches in
-    which the series flips between levels, ascending, where the method recognises that.
+    ``steps`` are sorted by index, ``candidates`` by index and then in the order of examination, including rejected
+    ones. ``parameters`` are the effective parameters of the method, including defaults. ``facts`` are its estimates
+    about the whole series (noise, autocorrelation, number of modes), by name. ``flipping`` are the stretches in which
+    the series flips between levels, ascending, where the method recognises that.
     """
 
     method: str

@@ -18,7 +18,10 @@ _SHARES: Final = {"min": 0.0, "median": 0.5, "max": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A quantile of samples: ``share`` of them lie below it. ``name`` is how people write it: `min`, `median`, `max`, `p99`."""
+    """A quantile of samples: ``share`` of them lie below it.
+
+    ``name`` is how people write it: `min`, `median`, `max`, `p99`.
+    """
 
     name: str
     share: float

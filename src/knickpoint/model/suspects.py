@@ -12,8 +12,8 @@ from knickpoint.model.change_point import SuspectRange
 class TouchedFile:
     """A file that a commit touches: ``path`` after the commit, ``former`` before a rename, "" without one.
 
-    ``added`` and ``removed`` count lines. They are None where nothing counts them: in a binary file, in a large one, and in
-    a clone without file contents.
+    ``added`` and ``removed`` count lines. They are None where nothing counts them: in a binary file, in a large one,
+    and in a clone without file contents.
     """
 
     path: str
@@ -59,8 +59,9 @@ class Suspects:
 
     ``suspect_range`` is that of the change when they were ranked. ``none`` is the probability that no commit of the
     list caused the change; with the probabilities of the suspects it makes 1, but for rounding. ``note`` says in words
-    what limits the ranking, "" if nothing does. ``bisection`` is the id of the bisection that measured the commits and gave
-    the probabilities, 0 for none. ``machine`` says in words what changed about the machine at the step, "" if nothing did.
+    what limits the ranking, "" if nothing does. ``bisection`` is the id of the bisection that measured the commits and
+    gave the probabilities, 0 for none. ``machine`` says in words what changed about the machine at the step, "" if
+    nothing did.
     """
 
     suspect_range: SuspectRange

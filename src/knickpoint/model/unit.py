@@ -173,7 +173,7 @@ def _amount(text: str) -> _Reading:
 
 
 def _counts_work(name: str, rest: str) -> bool:
-    """Return whether ``rest`` is a unit of work and ``name`` is not, so that its first letter is a prefix."""
+    """Return True if ``rest`` is a unit of work and ``name`` is not, so that its first letter is a prefix."""
     return better_when_counted(name) is Better.UNKNOWN and better_when_counted(rest) is Better.HIGHER
 
 
@@ -196,8 +196,8 @@ def _ratio(amount: str, denominator: str, whole: str) -> _Reading:
 def better_of(metric: str, unit: str, benchmark: str = "") -> Better:
     """Return the better direction of ``metric`` in ``unit``, or of ``benchmark`` where there is no metric.
 
-    A name that shows that lower is better (``gc.alloc.rate``), or that it is about what is left (``free_memory``), goes before
-    the unit; the unit goes before other names.
+    A name that shows that lower is better (``gc.alloc.rate``), or that it is about what is left (``free_memory``), goes
+    before the unit; the unit goes before other names.
     """
     if is_left_over(metric or benchmark, of_time=read_unit(unit).dimension == "time"):
         return Better.HIGHER
@@ -209,8 +209,8 @@ def better_of(metric: str, unit: str, benchmark: str = "") -> Better:
 def conversion(source: Unit, target: Unit) -> float:
     """Return the factor that turns a value in ``source`` into one in ``target``, units of the same dimension.
 
-    If one unit is a whole multiple of the other, the factor is exactly that number, or the float nearest to its inverse.
-    The plain ratio of the rounded factors would not be (1e-6 / 1e-9 is 999.9999999999999).
+    If one unit is a whole multiple of the other, the factor is exactly that number, or the float nearest to its
+    inverse. The plain ratio of the rounded factors would not be (1e-6 / 1e-9 is 999.9999999999999).
     """
     ratio = source.factor / target.factor
     whole = float(round(ratio)) if ratio >= 1 else 1 / round(1 / ratio)

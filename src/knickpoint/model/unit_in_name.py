@@ -72,7 +72,7 @@ def _seconds_or_rate(before: list[str], second: str) -> str:
 
 
 def _is_counted(word: str) -> bool:
-    """Return whether ``word`` is a size, or the plural of a counted thing."""
+    """Return True if ``word`` is a size, or the plural of a counted thing."""
     rate = read_unit(f"{word}/s")
     if rate.dimension == "bytes/time":
         return True

@@ -250,7 +250,7 @@ def _singular(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def better_when_counted(noun: str) -> Better:
-    """Return whether more of ``noun`` in the same time is better; unknown for other words."""
+    """Return the better direction of ``noun`` counted in the same time; unknown for other words."""
     words = _words_of(noun)
     if not _BAD.isdisjoint(words):
         return Better.LOWER

@@ -12,12 +12,12 @@ There is one way to choose: a package says ``compare_ranks = choose(reference.co
 :mod:`knickpoint.native.choice` decides once for the process. Tests compare each pair of twins, and the constants that C
 and Python both have.
 
-What kernels share stands here: ``vectors.h`` has what C needs to know of compilers and processors, ``levels.c`` finds out
-which instructions the machine has, ``each_level.h`` compiles one body of code for each of these levels, and ``sort.c``
-sorts and selects. ``building/kernels.py`` makes one extension, ``_kernels``, of all C files.
+What kernels share stands here: ``vectors.h`` has what C needs to know of compilers and processors, ``levels.c`` finds
+out which instructions the machine has, ``each_level.h`` compiles one body of code for each of these levels, and
+``sort.c`` sorts and selects. ``building/kernels.py`` makes one extension, ``_kernels``, of all C files.
 
-No kernel checks its input: callers give contiguous arrays of the stated types within bounds. Arrays belong to the caller,
-kernels keep no state, and a call of C lets other Python threads run.
+No kernel checks its input: callers give contiguous arrays of the stated types within bounds. Arrays belong to the
+caller, kernels keep no state, and a call of C lets other Python threads run.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
 def _has_extension() -> bool:
-    """Say whether the compiled kernels are wanted and can be imported; warn where they cannot."""
+    """Return True if the compiled kernels are wanted and can be imported; warn where they cannot."""
     if os.environ.get("KNICKPOINT_KERNELS") == "numpy":
         return False
     try:

@@ -188,10 +188,11 @@ def refusal(answer: Fetched, where: str, *, now: float, detail: str = "") -> Ref
 
 
 def wait_seconds(answer: Fetched, now: float) -> float:
-    """Return how long an answer asks to wait, at most a day; 0 where it does not say.
+    """Return the seconds that an answer asks to wait, at most a day; 0 if it does not say.
 
     ``Retry-After`` counts, in seconds or as a date, also beside 403 and 503. Else the headers of an exhausted rate
-    limit count, by their names at GitHub (``X-RateLimit-…``) and GitLab (``RateLimit-…``), with a moment in seconds since 1970.
+    limit count, by their names at GitHub (``X-RateLimit-…``) and GitLab (``RateLimit-…``), with a moment in seconds
+    since 1970.
     """
     headers = answer.headers
     if answer.status < 400:

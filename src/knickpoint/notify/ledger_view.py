@@ -53,9 +53,10 @@ class LedgerView:
         return min(members, key=lambda key: (-members[key], key))
 
     def statement(self, announced: Announcement) -> Statement | None:
-        """Return what the change of an announcement is, None without members.
+        """Return the statement of the change of an announcement, None without members.
 
-        A merged change has several chains. Each is stated by its own members, as its messages and its ticket are about them.
+        A merged change has several chains. Each is stated by its own members, as its messages and its ticket are about
+        them.
         """
         if announced.chain not in self._statements:
             self._statements[announced.chain] = self._read_statement(announced)

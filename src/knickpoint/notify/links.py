@@ -20,8 +20,8 @@ from knickpoint.watch.triage.decisions import Targets, decide
 
 # Signed links: an address in a message with which its recipient makes one decision about one change, until it expires.
 #
-# The text of a link is a JSON object and its HMAC-SHA256, both in base64url. The key is derived from the key of the instance
-# for this purpose alone. Whoever has the link may make this decision and nothing else: it is no sign-in.
+# The text of a link is a JSON object and its HMAC-SHA256, both in base64url. The key is derived from the key of the
+# instance for this purpose alone. Whoever has the link may make this decision and nothing else: it is no sign-in.
 
 
 LINK_PATH: Final = "/link/"
@@ -64,7 +64,7 @@ def sign_link(claim: LinkClaim, key: bytes) -> str:
 
 
 def read_link(text: str, key: bytes) -> LinkClaim | None:
-    """Return what a link is for, None where it was not signed with ``key``; the caller checks whether it has expired."""
+    """Return the claim of a link, None if it was not signed with ``key``; the caller checks whether it has expired."""
     body, _, mac = text.partition(".")
     try:
         if len(text) > _LONGEST:
@@ -129,7 +129,8 @@ class LinkState(Enum):
 class LinkView:
     """A link as its page shows it: its state, who decides, and what it is about.
 
-    ``lead`` is the trace key of the stated lead, ``headline`` what the change is said to be, ``findings`` how many wait.
+    ``lead`` is the trace key of the stated lead, ``headline`` what the change is said to be, ``findings`` how many
+    wait.
     """
 
     state: LinkState
@@ -142,7 +143,7 @@ class LinkView:
 
 
 def view_link(store: Store, claim: LinkClaim, directory: Directory, now: datetime) -> LinkView:
-    """Return what a link can do now; nothing changes."""
+    """Return the present effect of a link; nothing changes."""
     who = _person(claim, directory)
     if claim.expires <= now:
         return LinkView(LinkState.EXPIRED, claim, who)

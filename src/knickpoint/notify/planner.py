@@ -268,7 +268,8 @@ class _Listeners:
     ) -> list[Recipient]:
         """Return who hears of one announcement: of a change those concerned, of what follows those who heard of it.
 
-        Both hear of a corrected side. What follows is also a comment in each open ticket about the change, whoever made it.
+        Both hear of a corrected side. What follows is also a comment in each open ticket about the change, whoever made
+        it.
         """
         found: list[Recipient] = []
         if announcement.kind.opens or announcement.kind is AnnouncementKind.PROVISIONAL:

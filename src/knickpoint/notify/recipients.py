@@ -17,8 +17,8 @@ from knickpoint.people import Directory, Person
 
 # Who hears of an announcement: lists, rooms, authors of suspects and owners. All functions are pure.
 #
-# A person is a receiver once, whichever channels and addresses lead there; the first in the order of the alerts and their
-# channels counts.
+# A person is a receiver once, whichever channels and addresses lead there; the first in the order of the alerts and
+# their channels counts.
 
 
 TRACKERS: Final = frozenset({ChannelKind.GITHUB, ChannelKind.GITLAB, ChannelKind.JIRA})
@@ -73,7 +73,7 @@ class Audience:
         return owners or [each for each in all_channels if self.channels[each.channel].kind not in TRACKERS]
 
     def still_there(self, recipient: Recipient) -> bool:
-        """Return whether a recipient of before still gets messages: the channel is configured, the person is not muted."""
+        """Return True if a recipient of before still gets messages: the channel is configured, the person is not muted."""
         person = self.directory.person_of_address(recipient.address) if recipient.address else Person()
         return recipient.channel in self.channels and not person.mute
 
@@ -135,8 +135,8 @@ def _once(recipients: Iterable[Recipient | None]) -> list[Recipient]:
 
 # When messages go out: at once or at the times of digests, and never in quiet hours. All functions are pure.
 #
-# Times of the day are those of a clock on a wall in the time zone. A time that the clock skips is as late after the skip as
-# it would have been, and one that the clock shows twice is meant at its first time.
+# Times of the day are those of a clock on a wall in the time zone. A time that the clock skips is as late after the
+# skip as it would have been, and one that the clock shows twice is meant at its first time.
 
 
 _TIME: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")

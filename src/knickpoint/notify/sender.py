@@ -1,10 +1,10 @@
 """Send what is due: claim deliveries, hand each over, and mark it with the answer.
 
-The stages of one delivery: *begin* it, which counts the attempt; write its message from the facts of now; hand it to its
-channel; mark it. A mark is written with the beginning of the next delivery, in one transaction, so that a sender that dies
-leaves one delivery at most that was answered and has no mark. A mark that the store did not take is kept and written before
-anything else is sent. A channel that fails several times in a row pauses, so that one server that is down does not use up
-the attempts of every delivery.
+The stages of one delivery: *begin* it, which counts the attempt; write its message from the facts of now; hand it to
+its channel; mark it. A mark is written with the beginning of the next delivery, in one transaction, so that a sender
+that dies leaves one delivery at most that was answered and has no mark. A mark that the store did not take is kept and
+written before anything else is sent. A channel that fails several times in a row pauses, so that one server that is
+down does not use up the attempts of every delivery.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _SPREAD: Final = 0.25
 
 
 def pause_after(key: str, attempts: int, wait_seconds: float = 0.0) -> timedelta:
-    """Return how long a delivery waits after its attempt number ``attempts``, at least 1.
+    """Return the pause of a delivery after its attempt number ``attempts``, at least 1.
 
-    The pause doubles from 30 seconds to 6 hours, and is up to a quarter shorter or longer, as a digest of ``key`` and the
-    number says. It is never shorter than what the receiver asked for, up to a day.
+    The pause doubles from 30 seconds to 6 hours, and is up to a quarter shorter or longer, as a digest of ``key`` and
+    the number says. It is never shorter than what the receiver asked for, up to a day.
     """
     exact = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2.0 ** min(attempts - 1, 30))
     digest = hashlib.sha256(f"{key}/{attempts}".encode()).digest()
@@ -64,7 +64,10 @@ def pause_after(key: str, attempts: int, wait_seconds: float = 0.0) -> timedelta
 _LOG: Final = logging.getLogger("knickpoint.notify")
 
 LEASE_SECONDS: Final = 300.0
-"""How long a sender may take for one delivery before another one repeats it; no channel waits that long for an answer."""
+"""How long a sender may take for one delivery before another one repeats it.
+
+No channel waits that long for an answer.
+"""
 
 _BATCH: Final = 16
 _FAILURES_TO_PAUSE: Final = 3
@@ -199,7 +202,10 @@ class Sender:
     # What is not sent now, or not at all
 
     def _earlier(self, delivery: Delivery) -> list[Delivery]:
-        """Return the earlier deliveries about the same chains to the same receiver; those without their mark are sent, too."""
+        """Return the earlier deliveries about the same chains to the same receiver.
+
+        Those without their mark are sent, too.
+        """
         unmarked = {mark.key for mark in self._unmarked}
         found = self.store.notifications.earlier(delivery)
         return [replace(each, state=DeliveryState.SENT) if each.id in unmarked else each for each in found]
@@ -232,7 +238,7 @@ class Sender:
         return replace(delivery, announcements=tuple(key for key in delivery.announcements if key not in held))
 
     def _held(self, delivery: Delivery) -> set[int]:
-        """Return which announcements of a delivery are held back, because the machine moved and perhaps not the code."""
+        """Return the announcements of a delivery that are held back, because the machine moved and perhaps not the code."""
         announced = self._view.get(delivery.announcements)
         members = self._view.members({each.chain for each in announced})
         found = [each for each in announced if any(point.held for point in members[each.chain])]
@@ -241,8 +247,8 @@ class Sender:
     def _still_true(self, delivery: Delivery, earlier: Sequence[Delivery]) -> tuple[Delivery | None, str]:
         """Return the delivery with the announcements that are still worth sending; None and the reason without any.
 
-        A change that was withdrawn before its receiver heard of it is not mentioned, and neither is a correction of what
-        the receiver never got.
+        A change that was withdrawn before its receiver heard of it is not mentioned, and neither is a correction of
+        what the receiver never got.
         """
         if not delivery.announcements:
             return delivery, ""
@@ -331,7 +337,7 @@ class Sender:
 
 
 def _why_not(rows: Sequence[Announcement], newest: Announcement, *, heard: bool) -> str:
-    """Return why announcements of one chain are not sent, "" where they are."""
+    """Return the reason for which announcements of one chain are not sent, "" if they are."""
     if heard:
         return ""
     if newest.kind is AnnouncementKind.WITHDRAWN:

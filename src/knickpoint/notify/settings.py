@@ -29,12 +29,14 @@ class ChannelSettings:
         name: unique in the instance.
         kind: `mail`, `chat`, `webhook`, `github`, `gitlab` or `jira`; `other` is a kind that an installed package adds.
         server: of mail: `smtp://user:password@host:587`, which needs STARTTLS except on this machine;
-            `smtps://user:password@host:465`, encrypted from the start; or `smtp+plain://host:25`, never encrypted. Of GitHub, GitLab and Jira: address of the API, for instances of your company.
+            `smtps://user:password@host:465`, encrypted from the start; or `smtp+plain://host:25`, never encrypted. Of
+            GitHub, GitLab and Jira: address of the API, for instances of your company.
         sender: of mail: the address that mails come from.
-        authorities: of mail: path of a file (PEM), relative to the instance, with the certificates of the authorities to
-            trust. Default: those of the system.
+        authorities: of mail: path of a file (PEM), relative to the instance, with the certificates of the authorities
+            to trust. Default: those of the system.
         to: of mail: addresses that get every message, beside the authors.
-        authors: of mail: whether all authors of the suspects get messages. Without it, those of `[people]` and `domains` do.
+        authors: of mail: whether all authors of the suspects get messages. Without it, those of `[people]` and
+            `domains` do.
         domains: of mail: domains of your company, as in `example.org`; authors with an address there get messages.
         provisional: whether findings that are not settled are sent as well.
         url: of a chat: its address as Apprise writes it. Of a webhook: the address that gets the messages.
@@ -43,8 +45,8 @@ class ChannelSettings:
         user: of Jira: the mail address that belongs to the token.
         project: of GitHub: `owner/name`; of GitLab: the path of the project; of Jira: the key of the project.
         labels: of GitHub, GitLab and Jira: the labels of new issues.
-        close: of GitHub, GitLab and Jira: whether a ticket is closed when its change is gone again. Without it, a comment
-            says so.
+        close: of GitHub, GitLab and Jira: whether a ticket is closed when its change is gone again. Without it, a
+            comment says so.
         issue_type: of Jira: the type of new issues.
         failing_field: of Jira: id of the field for the first failing revision, as in `customfield_10101`.
         fixing_field: of Jira: id of the field with the fixing revision.
@@ -90,8 +92,8 @@ class NotifySettings:
         escalate_hours: after how many hours a change that no person took goes to the owners of its alerts. 0 never.
         link_days: for how many days a signed link in a message is good.
         suspect_probability: the authors of suspects with at least this probability get the messages of mail channels.
-        machine_owners: people or addresses that get the messages of mail channels in place of authors where the machine changed
-            at the step.
+        machine_owners: people or addresses that get the messages of mail channels in place of authors where the machine
+            changed at the step.
     """
 
     paused: bool = False

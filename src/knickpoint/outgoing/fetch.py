@@ -1,7 +1,7 @@
 """Request an address of the web by the rule: hosts checked and pinned, redirects checked anew, size and time bounded.
 
-A proxy of the environment (``HTTPS_PROXY`` and the like) is asked for a tunnel to the address that was checked, so that it
-looks no name up. Only hosts that are allowed whatever addresses they have are given to it by name.
+A proxy of the environment (``HTTPS_PROXY`` and the like) is asked for a tunnel to the address that was checked, so that
+it looks no name up. Only hosts that are allowed whatever addresses they have are given to it by name.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class PinnedConnection(HTTPConnection):
     """A connection for one request to the host of ``address``, at one of the ``hosts`` that were checked.
 
     The name is not looked up again, so that another answer of the DNS changes nothing; it still counts for the ``Host``
-    header, for the server name of TLS and for the certificate. A ``proxy`` is asked to connect to these addresses, not to
-    the name; only a host that may have any address is given to it by name, as a text among ``hosts``.
+    header, for the server name of TLS and for the certificate. A ``proxy`` is asked to connect to these addresses, not
+    to the name; only a host that may have any address is given to it by name, as a text among ``hosts``.
     """
 
     def __init__(
@@ -101,7 +101,10 @@ class _TimedSocket:
 
 
 class _TimedReader(io.RawIOBase):
-    """The received bytes. It keeps the socket open: an HTTP connection that ends with its answer is closed before the body."""
+    """The received bytes.
+
+    It keeps the socket open: an HTTP connection that ends with its answer is closed before the body.
+    """
 
     def __init__(self, inner: socket.socket, deadline: Deadline) -> None:
         self._inner = inner
@@ -134,7 +137,9 @@ def system_resolver(host: str) -> Sequence[IPAddress]:
 
 
 def resolve_in_time(resolver: Resolver, host: str, seconds: float) -> Sequence[IPAddress]:
-    """Return what ``resolver`` finds for ``host``; the system's own lookup takes no time limit, so it is waited for.
+    """Return the addresses that ``resolver`` finds for ``host``.
+
+    The system's lookup takes no time limit, so it is waited for.
 
     Raises:
         OSError: there is no address, or none within ``seconds`` (``TimeoutError``).
@@ -225,8 +230,8 @@ def fetch(
 ) -> Fetched:
     """Request ``url`` and return the answer, whatever its status.
 
-    ``largest`` bounds the body, in bytes, as sent and as unpacked; ``seconds`` bound the whole: lookup, redirects and body.
-    At most ``redirects`` are followed, and only for GET and HEAD: the redirect of another method is the answer.
+    ``largest`` bounds the body, in bytes, as sent and as unpacked; ``seconds`` bound the whole: lookup, redirects and
+    body. At most ``redirects`` are followed, and only for GET and HEAD: the redirect of another method is the answer.
 
     Raises:
         AddressError: the address, or that of a redirect, must not be contacted.
@@ -340,7 +345,7 @@ def _read_body(response: HTTPResponse, address: OutgoingAddress, largest: int) -
 
 
 def _reason(error: Exception) -> str:
-    """Return why a request failed, without what the peer may have put into the words."""
+    """Return the reason for which a request failed, without what the peer may have put into the words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not valid ({error.verify_message})"
     if isinstance(error, OSError):

@@ -1,7 +1,7 @@
 """Decide which addresses the program may contact: hosts of the public Internet, and what the operator allows.
 
-Addresses in the configuration are the word of the operator; those in results, events, requests and redirects are not, and
-must not turn the server into a way to machines that only it can reach.
+Addresses in the configuration are the word of the operator; those in results, events, requests and redirects are not,
+and must not turn the server into a way to machines that only it can reach.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from urllib.parse import urlsplit
 
 from knickpoint.model.errors import AddressError, ConfigError
 
-# Know the ranges of IP addresses that are no hosts of the public Internet, and which IPv4 address an IPv6 address stands for.
+# Know the ranges of IP addresses that are no hosts of the public Internet, and which IPv4 address an IPv6 address
+# stands for.
 #
-# The ranges are those of the registries of special-purpose addresses of IANA (RFC 6890), with multicast, and with one public
-# address that clouds answer on locally. They are listed here, because those of the standard library differ from one release of
-# Python to the next.
+# The ranges are those of the registries of special-purpose addresses of IANA (RFC 6890), with multicast, and with one
+# public address that clouds answer on locally. They are listed here, because those of the standard library differ from
+# one release of Python to the next.
 
 
 IPAddress = IPv4Address | IPv6Address
@@ -72,7 +73,7 @@ def unwrap(address: IPAddress) -> IPAddress:
 
 
 def special_range(address: IPAddress) -> str:
-    """Return what an unwrapped address is, as in "a private address"; "" for a host of the public Internet."""
+    """Name the range of an unwrapped address, as in "a private address"; "" for a host of the public Internet."""
     for network, what in _SPECIAL:
         if address in network:
             return what
@@ -82,7 +83,10 @@ def special_range(address: IPAddress) -> str:
 
 
 _CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]{1,8192}")
-"""What RFC 3986 has in an address, so that no two parsers read it differently; a host in other letters is given as xn--…."""
+"""What RFC 3986 has in an address, so that no two parsers read it differently.
+
+A host in other letters is given as xn--….
+"""
 
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST: Final = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
@@ -93,10 +97,10 @@ _REMEDY: Final = "If this is meant, add the network or the host name to allow in
 
 @dataclass(frozen=True)
 class OutgoingRule:
-    """Say which hosts may be contacted beside those of the public Internet.
+    """The hosts that may be contacted beside those of the public Internet.
 
-    ``allowed`` has networks and addresses, as in ``10.1.0.0/16``, and host names, as in ``tracker.internal``. A host name is
-    allowed whatever addresses it has.
+    ``allowed`` has networks and addresses, as in ``10.1.0.0/16``, and host names, as in ``tracker.internal``. A host
+    name is allowed whatever addresses it has.
 
     Raises:
         ConfigError: an item is neither.
@@ -121,11 +125,11 @@ class OutgoingRule:
         return OutgoingRule((*self.allowed, host)) if host else self
 
     def allows_name(self, host: str) -> bool:
-        """Return whether ``host`` may be contacted whatever addresses it has."""
+        """Return True if ``host`` may be contacted whatever addresses it has."""
         return host in self._hosts
 
     def refusal(self, host: str, address: IPAddress) -> str:
-        """Return why ``host`` must not be reached at ``address``, "" where it may."""
+        """Return the reason not to reach ``host`` at ``address``, "" if it may be reached."""
         reached = unwrap(address)
         what = special_range(reached)
         if not what or host in self._hosts or any(reached in network for network in self._networks):
@@ -162,8 +166,8 @@ def check_address(url: str, rule: OutgoingRule) -> OutgoingAddress:
     """Read an address that the program is to contact, without looking its host up.
 
     Raises:
-        AddressError: it is not ``http`` or ``https``, has a user or a password, can be read in two ways, or is an IP address
-            that ``rule`` does not allow.
+        AddressError: it is not ``http`` or ``https``, has a user or a password, can be read in two ways, or is an IP
+            address that ``rule`` does not allow.
     """
     if not _CHARACTERS.fullmatch(url):
         raise _refused(url, "the address has characters that belong percent-encoded, or is too long")
@@ -258,7 +262,7 @@ def _refused(url: str, why: str) -> AddressError:
 
 
 def _beginning(url: str) -> str:
-    """Return what a message may show of an address that cannot be read: scheme and host, for the rest may be secret."""
+    """Return the part of an unreadable address that a message may show: scheme and host, for the rest may be secret."""
     begin = re.match(r"(?:[A-Za-z][\w+.-]*:)?/*[^/?#]{0,200}", url, re.ASCII)
     shown = begin[0] if begin else ""
     return ascii(re.sub(r"[^/]*@", "…@", shown))[1:-1].replace("\\u2026", "…")

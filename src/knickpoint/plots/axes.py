@@ -46,7 +46,7 @@ class ValueAxis:
     note: str = ""
 
     def place(self, value: float) -> float:
-        """Return where ``value`` is between 0 (low) and 1 (high); beyond that where it is beyond the axis."""
+        """Return the place of ``value`` between 0 (low) and 1 (high); outside of these beyond the axis."""
         bounded = min(max(value, -_LARGEST), _LARGEST)
         return (bounded / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
 

@@ -26,8 +26,8 @@ _SIMPLER: Final = str.maketrans({"µ": "u", "μ": "u", "−": "-", "–": "-", "
 def png(drawing: Drawing) -> bytes:
     """Return ``drawing`` as a PNG file; the same drawing and version of Pillow give the same bytes.
 
-    The font is the one that comes with Pillow, so pictures do not depend on the fonts of the machine. It has Latin letters
-    without accents only; other ones are drawn without their accents, or as a box.
+    The font is the one that comes with Pillow, so pictures do not depend on the fonts of the machine. It has Latin
+    letters without accents only; other ones are drawn without their accents, or as a box.
 
     Raises:
         ServiceError: Pillow is not installed; the message names the extra.

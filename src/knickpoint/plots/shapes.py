@@ -1,4 +1,7 @@
-"""A drawing: shapes with places and colours, before it becomes SVG or PNG. Lengths are pixels, the origin is top left."""
+"""A drawing: shapes with places and colours, before it becomes SVG or PNG.
+
+Lengths are pixels, the origin is top left.
+"""
 
 from __future__ import annotations
 

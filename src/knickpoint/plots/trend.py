@@ -63,8 +63,8 @@ class Level:
 class FocusedChange:
     """The change that a plot is about.
 
-    The commits after ``previous`` up to and including ``position`` may have made it. ``before`` and ``after`` are its levels.
-    ``noise`` has the standard deviations before and after where it is a change of the noise.
+    The commits after ``previous`` up to and including ``position`` may have made it. ``before`` and ``after`` are its
+    levels. ``noise`` has the standard deviations before and after where it is a change of the noise.
     """
 
     previous: int
@@ -97,8 +97,8 @@ class TicketMark:
 class Trend:
     """What is drawn: the measured values of a trace in ``unit``, at ascending ``positions`` of its line.
 
-    The axis of commits spans ``first`` to ``last``; ``commit_name`` returns the short name of the commit at a position, and
-    its day, each "" where it is unknown.
+    The axis of commits spans ``first`` to ``last``; ``commit_name`` returns the short name of the commit at a position,
+    and its day, each "" where it is unknown.
     """
 
     name: str
@@ -350,7 +350,8 @@ _LONGEST: Final = 200
 def draw_badge(name: str, value: str, change: str = "", direction: Direction = Direction.UNKNOWN) -> Drawing:
     """Return a badge, 20 pixels high: ``name`` on a dark ground, then ``value``, then ``change`` in the colour of its direction.
 
-    ``value`` and ``change`` are texts, as in ``12.3 ms`` and ``3 slower by up to 12 %``; without a change there are two fields.
+    ``value`` and ``change`` are texts, as in ``12.3 ms`` and ``3 slower by up to 12 %``; without a change there are two
+    fields.
     """
     light, dark = palette_of(Theme.LIGHT), palette_of(Theme.DARK)
     shapes: list[Shape] = []

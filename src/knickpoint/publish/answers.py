@@ -234,7 +234,10 @@ class _Reader:
         return values.pack_values(self._instance.store, wanted)
 
     def details(self, key: int, *, failing: bool) -> dict[str, Any]:
-        """Return what the page of a trace asks for, by the end of the path; ``failing``: a run gave it no value."""
+        """Return the answers that the page of a trace needs, by the end of the path.
+
+        ``failing``: a run gave it no value.
+        """
         without = runs.list_without_value(self.visible, key, "") if failing else []
         changed = environments.list_environments(self.visible, key, "")
         found = marks.list_marks(self.visible, [key], "", environments=False)

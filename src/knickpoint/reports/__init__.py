@@ -1,7 +1,7 @@
-"""Say what the verdict about a merge is, in the form that a pull request, a CI or a person reads.
+"""Present the verdict about a merge in the form that a pull request, a CI or a person reads.
 
-``answer`` says in a few lines whether it may be merged. Each of the other modules writes a report in one form. All of them turn
-a report of ``gate`` into text: they read no store and no file.
+``answer`` says in a few lines whether it may be merged. Each of the other modules writes a report in one form. All of
+them turn a report of ``gate`` into text: they read no store and no file.
 """
 
 from knickpoint.reports.html import html_page

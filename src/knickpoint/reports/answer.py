@@ -61,7 +61,7 @@ def headline(report: GateReport, name: Callable[[str], str] = str) -> str:
 
 
 def counts(report: GateReport) -> str:
-    """Return how many benchmarks there are of each kind; zeros are left out but for regressed and improved."""
+    """Return the number of benchmarks of each kind; zeros are left out but for regressed and improved."""
     found = report.counts
     shown = [kind for kind in _ORDER if found[kind] or kind in {ResultKind.REGRESSED, ResultKind.IMPROVED}]
     return ", ".join(f"{found[kind]:,} {kind.value}" for kind in shown) + "."
@@ -94,7 +94,7 @@ def change(row: JudgedBenchmark) -> str:
 
 
 def reason(row: JudgedBenchmark) -> str:
-    """Return why a row has its verdict, and who accepted it."""
+    """Return the reason for the verdict of a row, and the person who accepted it."""
     text = row.reason
     if row.accepted is not None:
         text = f"accepted by {row.accepted.author} in {row.accepted.commit[:12]}: {row.accepted.reason}; {text}"
@@ -115,7 +115,7 @@ def _signed(share: float) -> str:
 
 
 def _visible(report: GateReport) -> str:
-    """Return what changes could have been found, "" where nothing was judged by its values."""
+    """Return the changes that could have been found, "" if nothing was judged by its values."""
     known = sorted(row.detectable for row in report.deciding if not math.isnan(row.detectable))
     if not known:
         return ""

@@ -1,8 +1,8 @@
 """Write a report as the comment of a pull request, in the Markdown of GitHub and GitLab.
 
-The first line is a marker that is not shown: it finds the comment again, so that one comment is updated and not added to.
-Whatever comes from outside stands in code, with every character that means something to Markdown or HTML as an entity:
-nothing in it is a link, a mention, a table or a tag.
+The first line is a marker that is not shown: it finds the comment again, so that one comment is updated and not added
+to. Whatever comes from outside stands in code, with every character that means something to Markdown or HTML as an
+entity: nothing in it is a link, a mention, a table or a tag.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ _HISTORY, _LEVELS = "#3b82c4", "#d1495b"
 
 
 def mermaid_chart(row: JudgedBenchmark, history: Sequence[float]) -> list[str]:
-    """Return the lines of a fenced chart of ``history`` (oldest first) and the new value of ``row``; [] without numbers.
+    """Return the lines of a fenced chart of ``history`` (oldest first) and the new value of ``row``.
+
+    [] without numbers.
 
     The axis is the change in percent from the level before. One line is the values, the other one the levels before and
     after. The axis ends where the levels and nine of ten values do, and what lies beyond stands at its end: a chart of
@@ -95,7 +97,10 @@ _SIGNS: Final = {
 
 
 def marker(repository: str, name: str = "") -> str:
-    """Return the hidden first line by which the comment of ``repository`` is found again; jobs of other names have their own."""
+    """Return the hidden first line by which the comment of ``repository`` is found again.
+
+    Jobs of other names have their own.
+    """
     job = f" {quote(name, safe='')}" if name else ""
     return f"<!-- knickpoint check {re.sub('[^A-Za-z0-9._/]', '_', repository)}{job} -->"
 
@@ -103,8 +108,9 @@ def marker(repository: str, name: str = "") -> str:
 def markdown_comment(report: GateReport, histories: Mapping[str, Sequence[float]] | None = None) -> str:
     """Return the comment: the answer, the rows that are worse or fail, then everything else in collapsed parts.
 
-    ``histories`` are the values before the new ones by trace key, oldest first; they are drawn where a row has no picture.
-    The comment is short enough for GitHub: where names and reasons are long, fewer rows are shown, and the rest is counted.
+    ``histories`` are the values before the new ones by trace key, oldest first; they are drawn where a row has no
+    picture. The comment is short enough for GitHub: where names and reasons are long, fewer rows are shown, and the
+    rest is counted.
     """
     past = histories or {}
     comments = (_comment(report, past, most) for most in MOST_ROWS)

@@ -16,7 +16,8 @@ from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.step import Verdict
 from knickpoint.reports.answer import change, found_from, headline, levels, reason, title
 
-# Write a report as workflow commands of GitHub Actions: an annotation for each row that is worse, and one for the answer.
+# Write a report as workflow commands of GitHub Actions: an annotation for each row that is worse, and one for the
+# answer.
 
 
 MOST: Final = 9
@@ -132,8 +133,8 @@ _TEST_FILE: Final = re.compile(r"(?P<file>(?!\.{0,2}/)[^\s:\\]+\.\w+)::")
 def sarif(report: GateReport, *, file: str = "knickpoint.toml", version: str = "0") -> str:
     """Return the log: an error for each row that fails the check, a warning for other regressions, a note for other changes.
 
-    Code scanning refuses a log in which a result has no file of the repository. That is the one which the id of a test begins
-    with, else ``file``, the configuration.
+    Code scanning refuses a log in which a result has no file of the repository. That is the one which the id of a test
+    begins with, else ``file``, the configuration.
     """
     rules = list(_RULES)
     shown = [

@@ -1,7 +1,7 @@
 """The HTTP API and the dashboard of an instance: :func:`create_app` builds them, :func:`serve` serves them.
 
-A request passes three floors, each with one module a resource: ``routes`` map addresses and parameters, ``answers`` read
-the store and build the answer, ``schemas`` define the bodies. A floor imports only those below it.
+A request passes three floors, each with one module a resource: ``routes`` map addresses and parameters, ``answers``
+read the store and build the answer, ``schemas`` define the bodies. A floor imports only those below it.
 
 Commands print the same answers, without the web server: it is imported when one of these names is used.
 """

@@ -1,8 +1,8 @@
 """Answers that are kept for as long as the store holds the same data, for lists that many people look at.
 
 An answer is kept with the id of the *snapshot* of the store that it was read from: equal ids mean equal data
-(:meth:`knickpoint.store.database.Database.snapshot_id`). So nobody gets an answer that a read of the store would not give, and
-who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer.
+(:meth:`knickpoint.store.database.Database.snapshot_id`). So nobody gets an answer that a read of the store would not
+give, and who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer.
 
 What is kept is compressed once, in the thread of the request, and sent so to browsers, which take that.
 """
@@ -70,8 +70,8 @@ class AnswerCache:
     def get(self, store: Store, question: Hashable, build: Callable[[], BaseModel]) -> CachedAnswer:
         """Return the answer to ``question``, which ``build`` reads from ``store`` if it is not known.
 
-        ``question`` has all that the answer depends on but the data of the store: what was asked, what the caller may read,
-        and a time where the answer depends on one. ``build`` reads from one snapshot.
+        ``question`` has all that the answer depends on but the data of the store: what was asked, what the caller may
+        read, and a time where the answer depends on one. ``build`` reads from one snapshot.
         """
         with store.database.reading(named=True) as connection:
             snapshot = store.database.snapshot_id(connection)

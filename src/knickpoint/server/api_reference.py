@@ -59,7 +59,7 @@ def _operation(title: str, operation: Node) -> Iterator[str]:
 
 
 def render_shape(shape: Node) -> list[str]:
-    """Return what a shape is, and then its values or the table of its fields."""
+    """Render a shape: its description, then its values or the table of its fields."""
     lines = [_flat(str(shape.get("description", ""))), ""]
     if "enum" in shape:
         return [*lines, "One of " + ", ".join(f"`{value}`" for value in shape["enum"]) + "."]

@@ -75,8 +75,8 @@ def _build(*, whole: bool = True) -> FastAPI:
 def _routes(*, whole: bool) -> tuple[BaseRoute, ...]:
     """Return the routes of the API, or only those of a process without the part `api`.
 
-    FastAPI prepares included routes at the first request, which takes a tenth of a second. All applications of a process
-    share them, so that each of them does not prepare its own.
+    FastAPI prepares included routes at the first request, which takes a tenth of a second. All applications of a
+    process share them, so that each of them does not prepare its own.
     """
     holder = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
     checks = [Depends(check_texts), Depends(check_parameters), Depends(limit_request, scope="function")]
@@ -174,7 +174,7 @@ def create_app(
 
 
 def _ci_job_keys(config: Config) -> KeySource | None:
-    """Return where the keys of CI services come from, None where no CI job may upload.
+    """Return the source of the keys of CI services, None if no CI job may upload.
 
     Raises:
         ConfigError: the package that verifies identity tokens is missing.

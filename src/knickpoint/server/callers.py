@@ -4,9 +4,9 @@ A route declares its need by the type of one parameter: ``RequestCaller`` for ev
 ``Editor`` and ``Admin`` for callers that have the permission for at least one repository. Which repositories a caller
 sees is decided by the visible repositories, through which answers read the store.
 
-The caller is the first of: the token of the ``Authorization`` header; the person whose session the browser has; the person
-whom a proxy names; the person of this machine, where no sign-in is configured; anyone. A credential that is present and
-wrong is refused, and never counts as no credential.
+The caller is the first of: the token of the ``Authorization`` header; the person whose session the browser has; the
+person whom a proxy names; the person of this machine, where no sign-in is configured; anyone. A credential that is
+present and wrong is refused, and never counts as no credential.
 """
 
 from __future__ import annotations

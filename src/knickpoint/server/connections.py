@@ -1,9 +1,9 @@
 """Keep slow and silent clients from holding connections: uvicorn's HTTP/1.1 connection with deadlines.
 
-uvicorn closes a connection that is idle between two requests. It waits without end for the first request, for the rest of
-a request's head, for the rest of a body that no one reads any more, and for a client that does not take its response. A
-:class:`Connection` ends each of these waits, and bounds the number of connections. The pace of a body that is being read
-is checked where it is read (:mod:`knickpoint.server.request_guard`).
+uvicorn closes a connection that is idle between two requests. It waits without end for the first request, for the rest
+of a request's head, for the rest of a body that no one reads any more, and for a client that does not take its
+response. A :class:`Connection` ends each of these waits, and bounds the number of connections. The pace of a body that
+is being read is checked where it is read (:mod:`knickpoint.server.request_guard`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class ConnectionBounds:
     by_address: Counter[str] = field(default_factory=Counter)
 
     def counts(self, address: str) -> bool:
-        """Return whether connections from ``address`` count against the limit of an address; those of a proxy do not."""
+        """Return True if connections from ``address`` count against the limit of an address.
+
+        Those of a proxy do not.
+        """
         known = find_address(address)
         return known is not None and not in_networks(known, self.proxies)
 

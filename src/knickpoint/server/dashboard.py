@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 # What a page asks for first: its files, and the answers of the API that its address alone determines.
 #
-# The page comes with a header that names them, and the browser asks for them while it loads the scripts of all pages. Each name has
-# to be, to the letter, what the page asks for itself: the browser hands it the answer then, and asks twice otherwise.
-# `tests/browser/test_early_requests.py` opens each page and finds names that it does not use. Addresses with parameters that
-# are not listed here name less.
+# The page comes with a header that names them, and the browser asks for them while it loads the scripts of all pages.
+# Each name has to be, to the letter, what the page asks for itself: the browser hands it the answer then, and asks
+# twice otherwise. `tests/browser/test_early_requests.py` opens each page and finds names that it does not use.
+# Addresses with parameters that are not listed here name less.
 
 
 EVERYWHERE: Final = ("me", "me/settings", "repositories")
@@ -85,7 +85,10 @@ def link_header(files: Sequence[str], answers: Sequence[str]) -> str:
 
 
 def read_view_files(static: Path) -> dict[str, list[str]]:
-    """Return which modules and style sheets the page of each view loads; none where the dashboard was built without that."""
+    """Return the modules and style sheets that the page of each view loads.
+
+    None if the dashboard was built without that.
+    """
     listed = static / FILES_OF_VIEWS
     return json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else {}
 
@@ -164,7 +167,7 @@ def _compare(_rest: str, parameters: _Parameters, repositories: Sequence[str]) -
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether a query names a param or a value as it is, without quotes."""
+    """Return True if a query names a param or a value as it is, without quotes."""
     return text.replace("_", "").isascii() and text.replace("_", "").isalnum()
 
 
@@ -222,7 +225,7 @@ _NOT_BUILT: Final = (
 
 
 def _accepts_brotli(scope: Scope) -> bool:
-    """Return whether the request's ``Accept-Encoding`` names ``br`` with a weight above 0."""
+    """Return True if the request's ``Accept-Encoding`` names ``br`` with a weight above 0."""
     for choice in Headers(scope=scope).get("accept-encoding", "").split(","):
         name, _, weight = choice.replace(" ", "").lower().partition(";q=")
         if name == "br":
@@ -248,7 +251,10 @@ async def _early_requests(request: Request, view_files: Mapping[str, Sequence[st
 
 
 async def _repository_names(request: Request, caller: Caller) -> list[str]:
-    """Return the names that the caller may read; none where the store does not say at once, as the page comes without it."""
+    """Return the names that the caller may read.
+
+    None where the store does not say at once, as the page comes without it.
+    """
     with anyio.move_on_after(_PATIENCE_SECONDS), suppress(KnickpointError):
         instance = await reading_instance(request, request.app.state.instance)
         visible = VisibleRepositories(instance.store, caller)

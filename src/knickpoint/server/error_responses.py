@@ -200,7 +200,7 @@ def _operation_address(request: Request) -> str:
 
 
 def _known_names(request: Request, place: str) -> tuple[str, list[str]]:
-    """Return what the names of ``place``, the query or the body, are called, and which ones ``request`` may have."""
+    """Return the kind of names of ``place``, the query or the body, and those that ``request`` may have."""
     route = request.scope.get("route")
     if place == "query":
         return "parameter", parameters_of(route)
@@ -209,7 +209,7 @@ def _known_names(request: Request, place: str) -> tuple[str, list[str]]:
 
 
 def _meant(name: str, kind: str, known: list[str]) -> str:
-    """Return which names of ``known`` are similar to ``name``, the most similar first, and all that there are."""
+    """Suggest the names of ``known`` similar to ``name``, the most similar first, or list all."""
     if not known:
         return "Leave it out."
     similar = " or ".join(repr(each) for each in get_close_matches(name, known, _MOST_SIMILAR))

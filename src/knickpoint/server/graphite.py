@@ -27,9 +27,8 @@ _TIMEOUT_SECONDS: Final = 10.0
 def sending_to_graphite(instance: Instance, process_metrics: ProcessMetrics, process: str) -> Iterator[None]:
     """Send all metrics while a ``with`` lasts, where the configuration names a server; each new failure is logged once.
 
-    ``process`` is the name of this process among those of its machine.
-    The first values are sent at once, and the last ones at the end. A value that cannot be sent is lost: the next one tells
-    as much.
+    ``process`` is the name of this process among those of its machine. The first values are sent at once, and the last
+    ones at the end. A value that cannot be sent is lost: the next one tells as much.
     """
     settings = instance.config.monitoring
     address = graphite_address(settings)

@@ -1,7 +1,7 @@
 """The page of a signed link: it shows what the link would decide, asks once, and decides on a POST only.
 
-Programs that look at the links of mails before people do send GET, so that a GET changes nothing. The page needs no sign-in
-and no script: the link itself is the permission for its one decision.
+Programs that look at the links of mails before people do send GET, so that a GET changes nothing. The page needs no
+sign-in and no script: the link itself is the permission for its one decision.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _dashboard(address: str) -> Link:
 
 
 def _described(view: LinkView) -> str:
-    """Return what the mail said already, as far as it takes to know which change it is."""
+    """Return the part of the mail that names the change."""
     if not view.lead:
         return ""
     others = counted(view.findings - 1, "further trace")

@@ -37,7 +37,10 @@ _KIB: Final = 1024
 
 
 def host_gauges(directory: Path) -> Iterator[GaugeMetricFamily]:
-    """Yield the gauges of this machine and of the disk that holds ``directory``; what a system does not say is left out."""
+    """Yield the gauges of this machine and of the disk that holds ``directory``.
+
+    What a system does not say is left out.
+    """
     yield GaugeMetricFamily("knickpoint_host_processors", "Processors of the machine.", value=os.cpu_count() or 1)
     with_load = getattr(os, "getloadavg", None)
     if with_load is not None:
@@ -72,8 +75,8 @@ def _memory() -> dict[str, int]:
 # Collect the metrics of an instance for Prometheus.
 #
 # These metrics are gauges. They describe what the store holds, so every scrape reads the store, and it does not matter
-# which process answers. What the process itself counts, and what it uses, is in :mod:`knickpoint.server.process_metrics`
-# and :mod:`knickpoint.server.process_metrics`.
+# which process answers. What the process itself counts, and what it uses, is in
+# :mod:`knickpoint.server.process_metrics` and :mod:`knickpoint.server.process_metrics`.
 
 
 _DEVICE_PERIOD: Final = timedelta(days=7)
@@ -105,7 +108,8 @@ def _gauge(
 class InstanceMetrics(Collector):
     """The metrics of an instance, read from its store, and those that a process counted, from ``counted``.
 
-    They are those of the repositories that the caller may read. Events, and the machine, are for callers who may read all.
+    They are those of the repositories that the caller may read. Events, and the machine, are for callers who may read
+    all.
     """
 
     instance: Instance

@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # Count the requests of one server process by endpoint, method and status, and measure what they and the process take.
 #
-# The label ``endpoint`` is the template of the route, as in ``/api/v1/traces/{key}``, so that the number of series does not
-# depend on what clients send; what no route answers is ``other``.
+# The label ``endpoint`` is the template of the route, as in ``/api/v1/traces/{key}``, so that the number of series does
+# not depend on what clients send; what no route answers is ``other``.
 
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -113,7 +113,10 @@ _DELAY_SECONDS: Final = (0.3, 1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 class WorkMetrics:
-    """The metrics of one worker, in a registry of their own; see :class:`knickpoint.instance.worker.task_runner.WorkMeasures`."""
+    """The metrics of one worker, in a registry of their own.
+
+    See :class:`knickpoint.instance.worker.task_runner.WorkMeasures`.
+    """
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]

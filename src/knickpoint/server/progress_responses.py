@@ -61,9 +61,9 @@ LINES: Final[dict[int | str, dict[str, Any]]] = {
 async def answer_with_progress(request: Request, work: Callable[[], Answer]) -> Response:
     """Do ``work`` in a thread, and answer with lines of JSON.
 
-    A line is ``{"progress": …}`` whenever that has changed, at most ten times a second, and at the end ``{"answer": …}``, or
-    ``{"error": …, "status": …}``. What fails before it tells anything is an error as of any request. If the client
-    goes, the work ends at its next check.
+    A line is ``{"progress": …}`` whenever that has changed, at most ten times a second, and at the end ``{"answer":
+    …}``, or ``{"error": …, "status": …}``. What fails before it tells anything is an error as of any request. If the
+    client goes, the work ends at its next check.
 
     Raises:
         KnickpointError: the work failed before it reported anything.

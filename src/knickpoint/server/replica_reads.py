@@ -1,8 +1,8 @@
 """Let replicas of the store answer what is read, and let everybody see their own writes at once.
 
 The answer to a write sets a cookie with the position of the log behind that write. A read that brings the cookie is
-answered by a replica that has come that far, else by the primary. The cookie outlives the time that a replica may be behind.
-A read whose replica is lost in the middle is made again, from the primary.
+answered by a replica that has come that far, else by the primary. The cookie outlives the time that a replica may be
+behind. A read whose replica is lost in the middle is made again, from the primary.
 """
 
 from __future__ import annotations

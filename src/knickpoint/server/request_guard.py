@@ -36,7 +36,7 @@ SEND_LESS: Final = "Send less at a time, or have an admin raise body_bytes of [l
 
 
 def too_large(limits: LimitSettings) -> str:
-    """Return what is wrong with a body that is larger than the limit."""
+    """Return the error about a body that is larger than the limit."""
     return f"The body is larger than {limits.body_bytes:,} bytes"
 
 
@@ -44,9 +44,9 @@ def watched_body(receive: Receive, limits: LimitSettings, *, bounded: bool, admi
     """Return ``receive`` for one request, with limits on the body.
 
     A client may take ``body_seconds`` for the first bytes and between two pieces; on average it sends at least
-    ``body_bytes_per_second`` after that. Only the time in which the server waits for the client counts. With ``bounded``
-    the body has at most ``body_bytes``, and ``admit_large`` is called before it becomes large, and may raise: a request need
-    not announce its length.
+    ``body_bytes_per_second`` after that. Only the time in which the server waits for the client counts. With
+    ``bounded`` the body has at most ``body_bytes``, and ``admit_large`` is called before it becomes large, and may
+    raise: a request need not announce its length.
     """
     received = 0
     waited = 0.0
@@ -91,8 +91,8 @@ def _admit(admit_large: Callable[[], None]) -> None:
 # refuses a Host name that it does not know, because another site may have its own name resolve to this machine (DNS
 # rebinding), and a request that changes something from a page of another site (cross-site request forgery).
 #
-# It also answers HEAD as GET without the body, and counts what clients may do before they are known: attempts to sign in,
-# and requests with credentials that are refused.
+# It also answers HEAD as GET without the body, and counts what clients may do before they are known: attempts to sign
+# in, and requests with credentials that are refused.
 
 
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -141,9 +141,10 @@ def is_known_host(host: str, known: Collection[str]) -> bool:
 def is_own_origin(headers: Headers, address: str = "", *, scheme: str = "http") -> bool:
     """Whether a request comes from a page of this server, or from no page.
 
-    Scheme, name and port have to agree. ``address`` is the public address of the server, and the only one under its name; behind
-    a proxy, the Host header may name the server itself. ``scheme`` is that of the request. Where a proxy that is not in the
-    configuration ends https, the scheme is unknown, and the browser says itself whether the page has the same origin.
+    Scheme, name and port have to agree. ``address`` is the public address of the server, and the only one under its
+    name; behind a proxy, the Host header may name the server itself. ``scheme`` is that of the request. Where a proxy
+    that is not in the configuration ends https, the scheme is unknown, and the browser says itself whether the page has
+    the same origin.
     """
     site = headers.get("sec-fetch-site", "none")
     if site not in {"none", "same-origin"}:
@@ -220,7 +221,10 @@ class RequestGuard:
             self._limits.count_refused_credential(self._limits.address_of(scope))
 
     def _security_headers(self, scope: Scope, headers: Headers) -> Mapping[str, str]:
-        """Return the headers of a response; where websites may embed, pages with `?embed` and pictures are open to them."""
+        """Return the headers of a response.
+
+        Where websites may embed, pages with `?embed` and pictures are open to them.
+        """
         if not self._embeds:
             return self._headers
         if headers.get("content-type", "").startswith("image/"):
@@ -278,7 +282,7 @@ class RequestGuard:
 
 
 def _has_credential(scope: Scope) -> bool:
-    """Return whether a request tries to be known; one that does not cannot guess, and is counted by its address."""
+    """Return True if a request tries to be known; one that does not cannot guess, and is counted by its address."""
     headers = Headers(scope=scope)
     return "authorization" in headers or "cookie" in headers or b"token=" in scope["query_string"]
 

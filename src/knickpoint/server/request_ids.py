@@ -31,8 +31,8 @@ def request_id() -> str:
 class RequestIds:
     """Take the id that a proxy or a client gave to a request, or make one, and log the request when it is answered.
 
-    What is no plain id (letters, digits, ``.``, ``_``, ``-``, up to 64) is replaced. The id is never reset: each request has a context of
-    its own, and the handler of unexpected errors stands outside of this one.
+    What is no plain id (letters, digits, ``.``, ``_``, ``-``, up to 64) is replaced. The id is never reset: each
+    request has a context of its own, and the handler of unexpected errors stands outside of this one.
     """
 
     def __init__(self, app: ASGIApp) -> None:

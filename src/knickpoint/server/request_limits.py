@@ -1,8 +1,8 @@
 """Admit a request: how often its caller may ask, how many costly requests are worked on, and what one may cost.
 
-:func:`limit_request` is a dependency of every route of the API. A route is costly unless it stands in a list of light ones
-here, so that a new route is limited without a further line. Static files and pages of sign-in are not: the first are
-cheap, and the guard counts attempts to sign in.
+:func:`limit_request` is a dependency of every route of the API. A route is costly unless it stands in a list of light
+ones here, so that a new route is limited without a further line. Static files and pages of sign-in are not: the first
+are cheap, and the guard counts attempts to sign in.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from knickpoint.server.callers import RequestIdentity
 # Bound how often a caller may do something, and how much of it at the same time.
 #
 # A :class:`RateLimit` is a bucket for each caller that fills up steadily, and that each request takes one token from. A
-# caller who was away may send a whole minute's requests at once. :class:`Turns` has some work wait while too much of it is
-# under way, and lets the callers that wait take turns: next comes one with the least work under way and, of these, the one
-# whose last turn was longest ago. A :class:`Backlog` refuses uploads at once where too many are under way or wait.
+# caller who was away may send a whole minute's requests at once. :class:`Turns` has some work wait while too much of it
+# is under way, and lets the callers that wait take turns: next comes one with the least work under way and, of these,
+# the one whose last turn was longest ago. A :class:`Backlog` refuses uploads at once where too many are under way or
+# wait.
 
 
 _MINUTE: Final = 60.0
@@ -49,7 +50,7 @@ _NETWORK_BITS: Final = 64
 
 
 def address_key(address: str) -> str:
-    """Return what the requests of an IP address are counted under: the address, or its network with IPv6."""
+    """Return the key under which requests of an IP address are counted: the address, or its network with IPv6."""
     try:
         known = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -95,7 +96,10 @@ class RateLimit:
         self.count(caller)
 
     def count(self, caller: str) -> None:
-        """Take one token from the bucket of ``caller``; what was under way when it got empty is owed, so that the rate holds."""
+        """Take one token from the bucket of ``caller``.
+
+        What was under way when it got empty is owed, so that the rate holds.
+        """
         self._buckets[caller] = (self._left(caller) - 1.0, self._clock())
         self._buckets.move_to_end(caller)
         if len(self._buckets) > _MOST_KEYS:
@@ -186,7 +190,7 @@ class Turns:
         self._last[caller, part] = next(self._turns)
 
     def _next(self) -> _Waiting | None:
-        """Return what may begin next, None where nothing may."""
+        """Return the next request in turn, None if none may begin."""
         able = (waiting for waiting in self._waiting if self._may_begin(waiting.caller))
         return min(able, key=lambda each: (self._working[each[:2]], self._last.get(each[:2], 0)), default=None)
 
@@ -214,9 +218,9 @@ class Turns:
 class Backlog:
     """Bound the uploads of all callers that are under way or wait, by their number and by the bytes that they declare.
 
-    Where too many are there, a caller is refused at once, with the time after which about half of them have gone by the pace of the
-    last ones. A caller that has less than an equal share is admitted all the same, so that one caller cannot keep out the
-    others; the number stays below twice the bound.
+    Where too many are there, a caller is refused at once, with the time after which about half of them have gone by the
+    pace of the last ones. A caller that has less than an equal share is admitted all the same, so that one caller
+    cannot keep out the others; the number stays below twice the bound.
     """
 
     def __init__(self, most_files: int, most_bytes: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -259,7 +263,7 @@ class Backlog:
             self._ended.append(self._clock())
 
     def _share(self, caller: str) -> float:
-        """Return how many uploads ``caller`` may have where too many are there: an equal share of files, or one large file."""
+        """Return the number of uploads that ``caller`` may have when too many are there: an equal share of files, or one large file."""
         callers = len(self._of.keys() | {caller})
         return self._most_files / callers if self.bytes <= self._most_bytes else 1
 
@@ -306,7 +310,7 @@ class RequestLimits:
         )
 
     def address_of(self, scope: Scope) -> str:
-        """Return what a request is counted under where its caller is not known: the address that it came from."""
+        """Return the address under which a request of an unknown caller is counted."""
         return address_key(client_address(scope, self._proxies))
 
     def admit_unknown(self, address: str, *, sign_in: bool) -> None:
@@ -371,8 +375,8 @@ async def limit_request(request: Request, identity: RequestIdentity) -> AsyncIte
     """Admit a request, and hold its turn until it is answered.
 
     Raises:
-        TooManyRequestsError: the caller sends too many requests, or too many costly ones at the same time; or too many uploads
-            of all callers wait.
+        TooManyRequestsError: the caller sends too many requests, or too many costly ones at the same time; or too many
+            uploads of all callers wait.
         OverloadedError: all callers together send too many costly ones.
     """
     limits, caller = limits_of(request), identity.caller

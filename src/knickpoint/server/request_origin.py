@@ -26,7 +26,7 @@ def origin_of(request: HTTPConnection, settings: ServerSettings) -> str:
 
 
 def is_https(request: HTTPConnection, settings: ServerSettings) -> bool:
-    """Return whether people reach the server over https only."""
+    """Return True if people reach the server over https only."""
     return origin_of(request, settings).startswith("https://")
 
 
@@ -38,7 +38,7 @@ _HOST: Final = re.compile(r"(?:([A-Za-z0-9._-]{1,253})|\[([0-9A-Fa-f:.]{2,45})\]
 
 
 def is_host(text: str) -> bool:
-    """Return whether ``text`` can stand in a Host header."""
+    """Return True if ``text`` can stand in a Host header."""
     return _HOST.fullmatch(text) is not None
 
 
@@ -57,7 +57,7 @@ def host_of_address(address: str) -> str:
 
 
 def is_loopback_name(name: str) -> bool:
-    """Return whether ``name`` is localhost, a name below it, or a loopback address; no name is looked up."""
+    """Return True if ``name`` is localhost, a name below it, or a loopback address; no name is looked up."""
     lower = name.lower()
     if lower == "localhost" or lower.endswith(".localhost"):
         return True
@@ -67,7 +67,8 @@ def is_loopback_name(name: str) -> bool:
         return False
 
 
-# Take the scheme and the host of a request from the headers of a proxy that is believed; from others, they mean nothing.
+# Take the scheme and the host of a request from the headers of a proxy that is believed; from others, they mean
+# nothing.
 #
 # The address of the peer stays what it is: :func:`knickpoint.access.proxy.client_address` finds the client.
 
@@ -104,16 +105,16 @@ def _as_forwarded(scope: Scope) -> Scope:
 
 
 def _last(headers: Headers, name: str) -> str:
-    """Return what the nearest proxy wrote: the last value; what stands left of it may come from the client."""
+    """Return the value of the nearest proxy: the last one; what stands left of it may come from the client."""
     values = headers.getlist(name)
     return values[-1].rpartition(",")[2].strip() if values else ""
 
 
-# Say which requests come from the person at this machine, where no sign-in is configured.
+# Recognise requests from the person at this machine, if no sign-in is configured.
 #
 # A connection from a loopback address alone proves little: a reverse proxy on the same machine connects from there for
-# the whole world. A request is local only if nothing hints at another machine, in the configuration or in the request. A proxy
-# that adds no header and speaks HTTP/1.1 gives no hint; the guide asks to name it in the configuration.
+# the whole world. A request is local only if nothing hints at another machine, in the configuration or in the request.
+# A proxy that adds no header and speaks HTTP/1.1 gives no hint; the guide asks to name it in the configuration.
 
 
 _FORWARDING: Final = frozenset(
@@ -134,7 +135,7 @@ _OLD_PROTOCOL: Final = "1.0"
 
 
 def serves_this_machine_only(settings: ServerSettings) -> bool:
-    """Return whether the configuration names no address under which other machines reach the server.
+    """Return True if the configuration names no address under which other machines reach the server.
 
     A public ``address`` and other ``names`` than those of loopback say that there is a proxy in front.
     """
@@ -143,7 +144,7 @@ def serves_this_machine_only(settings: ServerSettings) -> bool:
 
 
 def is_local_request(scope: Scope) -> bool:
-    """Return whether a request was sent by a program on this machine to a loopback name, without a proxy between."""
+    """Return True if a request was sent by a program on this machine to a loopback name, without a proxy between."""
     peer = scope.get("client")
     headers = Headers(scope=scope)
     return (

@@ -65,8 +65,8 @@ def texts_of(values: object) -> tuple[str, ...]:
 
 # The audit log: entries that are added, never changed, and deleted by age only.
 #
-# Triggers of the database hold to that as well: they refuse every UPDATE, and the DELETE of an entry that is not older than
-# the time in ``audit_retention``. :meth:`AuditLog.delete_before` is the only code that moves this time.
+# Triggers of the database hold to that as well: they refuse every UPDATE, and the DELETE of an entry that is not older
+# than the time in ``audit_retention``. :meth:`AuditLog.delete_before` is the only code that moves this time.
 
 
 _LONGEST_NAME: Final = 320
@@ -205,7 +205,10 @@ class TokenTable:
             connection.execute(table.insert().values(row))
 
     def find(self, digest: str) -> Token | None:
-        """Return the token whose secret has the SHA-256 ``digest``, None if there is none; it may be revoked or expired."""
+        """Return the token whose secret has the SHA-256 ``digest``, None if there is none.
+
+        It may be revoked or expired.
+        """
         with self._database.reading() as connection:
             row = connection.execute(select(table).where(table.c.digest == digest)).first()
         if row is None or not hmac.compare_digest(row.digest, digest):
@@ -314,7 +317,10 @@ class EndedSessions:
             connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=times))
 
     def ended(self, session_id: str, started: datetime | None = None) -> bool:
-        """Return whether the session with this id was ended; ``started`` is when it began, and lets :meth:`end_all` count."""
+        """Return True if the session with this id was ended.
+
+        ``started`` is when it began, and lets :meth:`end_all` count.
+        """
         ended = ended_session.c.id == session_id
         if started is not None:
             ended = or_(ended, (ended_session.c.id == _ALL) & (ended_session.c.ended > started.timestamp()))
@@ -389,7 +395,7 @@ class ConfigurationDigests:
         self._database = database
 
     def changes(self, sections: Mapping[str, str]) -> SectionChanges | None:
-        """Return how ``sections``, name → content, differ from those that were recorded last; None if none were."""
+        """Compare ``sections``, name → content, with those that were recorded last; None if none were."""
         known = self._known()
         if not known:
             return None
@@ -443,6 +449,6 @@ class UsedLinks:
             return True
 
     def is_used(self, link: str) -> bool:
-        """Return whether a decision was made with ``link``."""
+        """Return True if a decision was made with ``link``."""
         with self._database.reading() as connection:
             return connection.execute(select(used_link.c.link).where(used_link.c.link == link)).first() is not None

@@ -18,10 +18,11 @@ from knickpoint.native.points import narrowed
 
 # Read stored JSON, and pack arrays of integers and floats into bytes, small where they are constant or count upwards.
 #
-# Each array is a head of 6 bytes (kind, type, length) and its values. The values of a constant array are one value, those
-# of an array that counts upwards by one its first; others are in the narrowest type that holds them without loss.
+# Each array is a head of 6 bytes (kind, type, length) and its values. The values of a constant array are one value,
+# those of an array that counts upwards by one its first; others are in the narrowest type that holds them without loss.
 #
-# What is stored in a column without a checksum ends with one (:func:`checked`). Older versions wrote none, and pass over it.
+# What is stored in a column without a checksum ends with one (:func:`checked`). Older versions wrote none, and pass
+# over it.
 
 
 _HEAD: Final = struct.Struct("<BBI")
@@ -53,7 +54,7 @@ def _smallest(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def stored_json(text: str | bytes) -> Any:
-    """Return what a JSON text of the store says.
+    """Read a JSON text of the store.
 
     Raises:
         StoreError: it is damaged.
@@ -113,7 +114,7 @@ def checked(data: bytes) -> bytes:
 
 
 def is_damaged(data: bytes | memoryview) -> bool:
-    """Return whether ``data`` ends with the checksum of something else; without one, nobody knows."""
+    """Return True if ``data`` ends with the checksum of something else; without one, nobody knows."""
     end = len(data) - _CHECK_BYTES
     if end < 0 or data[end : -_CHECK.size] != _MARK:
         return False
@@ -122,7 +123,9 @@ def is_damaged(data: bytes | memoryview) -> bool:
 
 
 def unpack(data: bytes | memoryview, count: int, *, first: int = 0) -> Sequence[NDArray[Any]]:
-    """Return the arrays from ``first`` up to ``count`` that :func:`pack` put into ``data``; of those before, only heads are read.
+    """Return the arrays from ``first`` up to ``count`` that :func:`pack` put into ``data``.
+
+    Of those before, only heads are read.
 
     Raises:
         StoreError: the bytes are not of that form, or not those of their checksum.

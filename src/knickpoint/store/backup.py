@@ -1,8 +1,8 @@
 """Copy a whole store into one file while it is in use, and make a store from such a file.
 
-A backup is an SQLite store, whichever database it comes from. From SQLite to SQLite it is copied page by page, from or to
-PostgreSQL row by row; in both cases from one snapshot, so that writers and readers go on. The copy gets its final name
-when it is complete and on the disk: what a crash leaves behind is never taken for a backup.
+A backup is an SQLite store, whichever database it comes from. From SQLite to SQLite it is copied page by page, from or
+to PostgreSQL row by row; in both cases from one snapshot, so that writers and readers go on. The copy gets its final
+name when it is complete and on the disk: what a crash leaves behind is never taken for a backup.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Name the data that a snapshot of PostgreSQL shows, so that an answer is cached until they change.
 
 Triggers write the last transaction of each connection that changed a table of data into the table ``data_change``. The
-visible rows together are the name. Transactions of one connection follow each other, and no number of a transaction comes again,
-so two snapshots with one name see the same of these tables. It holds on standbys as well, which repeat the rows with the data.
+visible rows together are the name. Transactions of one connection follow each other, and no number of a transaction
+comes again, so two snapshots with one name see the same of these tables. It holds on standbys as well, which repeat the
+rows with the data.
 
-Tables of :data:`HOUSEKEEPING` change all the time, for reasons that no cached answer shows: work that is claimed, heartbeats, what
-was sent. They have no trigger.
+Tables of :data:`HOUSEKEEPING` change all the time, for reasons that no cached answer shows: work that is claimed,
+heartbeats, what was sent. They have no trigger.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Connect to SQLite or PostgreSQL: transactions, snapshots, and the few places where the two differ.
 
-Writers take turns on both databases: SQLite has one writer, and on PostgreSQL a writer takes an advisory lock. So a rule
-that reads and then writes needs no further lock. Readers never wait: each sees the snapshot of its beginning.
+Writers take turns on both databases: SQLite has one writer, and on PostgreSQL a writer takes an advisory lock. So a
+rule that reads and then writes needs no further lock. Readers never wait: each sees the snapshot of its beginning.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ class Database:
         """Write: all of it takes place, or nothing; a transaction inside another one joins it.
 
         ``alone=False`` lets other writers work at the same time where the database can do that. ``wait=False`` fails at
-        once where the transaction would have to wait for another writer. Inside a ``whole`` one there are no savepoints,
-        which cost two statements each: when an inner transaction fails, all of it is undone, even where the caller
-        catches the error.
+        once where the transaction would have to wait for another writer. Inside a ``whole`` one there are no
+        savepoints, which cost two statements each: when an inner transaction fails, all of it is undone, even where the
+        caller catches the error.
 
         Raises:
             BusyError: another writer kept the store for a minute.
@@ -279,7 +279,7 @@ class Database:
                     connection.rollback()
 
     def read_once(self, question: Hashable, read: Callable[[], Found]) -> Found:
-        """Return what ``read`` reads, once in each snapshot that is only read: an answer asks for the same line many times.
+        """Call ``read`` once in each snapshot that is only read: an answer asks for the same line many times.
 
         What is returned is shared, and must not change. Outside of a snapshot, and inside a transaction that may write,
         it is read each time. An error is not kept.
@@ -295,9 +295,9 @@ class Database:
     def snapshot_id(self, connection: Connection) -> str | None:
         """Name the data that a connection shows which reads one snapshot: what has equal names in a process is equal data.
 
-        PostgreSQL notes which transactions changed data (:mod:`knickpoint.store.data_changes`). SQLite counts, for a connection
-        that does not write, the times at which others have written; a snapshot has the count of its beginning where it is to be
-        ``named``, and None elsewhere.
+        PostgreSQL notes which transactions changed data (:mod:`knickpoint.store.data_changes`). SQLite counts, for a
+        connection that does not write, the times at which others have written; a snapshot has the count of its
+        beginning where it is to be ``named``, and None elsewhere.
         """
         if self.embedded:
             name: str | None = getattr(self._current, "snapshot", None)

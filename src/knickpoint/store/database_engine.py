@@ -43,8 +43,8 @@ _LIMITS: Final[Mapping[str, str]] = {
 }
 """When this program gives up a PostgreSQL server that is cut off: seconds, and milliseconds in the last.
 
-They are parameters of libpq, and the address of the store may have others. Without them, the program waits for a quarter of
-an hour, and for an address that does not answer without an end.
+They are parameters of libpq, and the address of the store may have others. Without them, the program waits for a
+quarter of an hour, and for an address that does not answer without an end.
 """
 
 _LIMITS_OF_SERVER: Final[Mapping[str, str]] = {
@@ -201,7 +201,7 @@ def explained(reason: str, where: str) -> KnickpointError:
 
 
 def _is_full(where: str) -> bool:
-    """Return whether the disk of the file ``where`` has no room left."""
+    """Return True if the disk of the file ``where`` has no room left."""
     try:
         return shutil.disk_usage(Path(where).parent).free < _ROOM
     except OSError:
@@ -241,8 +241,8 @@ def make_private_file(path: Path) -> None:
 def location_url(location: str | Path) -> URL:
     """Return the address of a store, which may be the path of a file.
 
-    Several servers stand as libpq has them, ``postgresql://one:5432,two:5432/name``. Of these, the primary is used unless
-    the address says otherwise in ``target_session_attrs``.
+    Several servers stand as libpq has them, ``postgresql://one:5432,two:5432/name``. Of these, the primary is used
+    unless the address says otherwise in ``target_session_attrs``.
 
     Raises:
         StoreError: it cannot be read, or names another kind of database.

@@ -22,9 +22,10 @@ from knickpoint.store.store import Store
 
 # Read from PostgreSQL servers that follow the primary, as far as they have come.
 #
-# A replica repeats the log of the primary, a moment later. So it may answer who has seen nothing newer than what it repeated:
-# each answer to a write gives the position of the log behind that write, and each read names the position that it must see.
-# A replica has a store object of its own, because what a store keeps in memory may not be newer than what it reads.
+# A replica repeats the log of the primary, a moment later. So it may answer who has seen nothing newer than what it
+# repeated: each answer to a write gives the position of the log behind that write, and each read names the position
+# that it must see. A replica has a store object of its own, because what a store keeps in memory may not be newer than
+# what it reads.
 
 
 MOST_BEHIND_SECONDS: Final = 20.0
@@ -37,7 +38,9 @@ _WRITTEN: Final = text(
     "SELECT pg_wal_lsn_diff(CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()"
     " ELSE pg_current_wal_flush_lsn() END, '0/0')::bigint"
 )
-"""The end of what was committed. A commit waits until the log is on the disk, unless the server is set not to. What comes behind
+"""The end of what was committed. A commit waits until the log is on the disk, unless the server is set not to.
+
+What comes behind
 that, such as a note of the server to itself, may get to a replica fifteen seconds later.
 """
 
@@ -129,7 +132,7 @@ class Replicas:
         self._checking = threading.Lock()
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return True if there are any."""
         return bool(self._replicas)
 
     def written(self) -> int:
@@ -142,7 +145,10 @@ class Replicas:
             return int(connection.execute(_WRITTEN).scalar_one())
 
     def store_for(self, position: int) -> Store | None:
-        """Return the store of a replica that has repeated the log up to ``position``; None where the primary has to answer."""
+        """Return the store of a replica that has repeated the log up to ``position``.
+
+        None where the primary has to answer.
+        """
         found = self._chosen(position)
         if self._replicas:
             self._check_soon()
@@ -177,7 +183,7 @@ class Replicas:
                     replica.problem = f"does not answer: {error.message}"
 
     def problems(self) -> list[str]:
-        """Return what is wrong with which replica now; the primary answers in its place."""
+        """Return the present problem of each faulty replica; the primary answers in its place."""
         if not self._replicas:
             return []
         self.check()
@@ -202,7 +208,10 @@ class Replicas:
         return any(moment >= oldest and position <= standing.position for moment, position in list(self._targets))
 
     def _problem(self, standing: _Standing) -> str:
-        """Return why a server may not answer; one that was promoted may not, and nothing is wrong with it."""
+        """Return the reason for which a server may not answer, "" for none.
+
+        One that was promoted may not, and is not faulty.
+        """
         if not standing.follows:
             return ""
         if standing.schema < HEAD:
@@ -214,8 +223,8 @@ class Replicas:
 
 # Notice where several servers of one store take writes: each then has results and decisions that the other lacks.
 #
-# After a standby was promoted, the former primary may come back, and takes writes as before. Processes that connect anew use
-# whichever server of the address answers first.
+# After a standby was promoted, the former primary may come back, and takes writes as before. Processes that connect
+# anew use whichever server of the address answers first.
 
 
 _PRIMARY_CHECK_SECONDS: Final = 10.0

@@ -22,8 +22,8 @@ from knickpoint.store.tables.bisections import scheduled_probe as table
 class ScheduledProbeState(Enum):
     """Where a probe stands.
 
-    SKIPPED: the commit cannot be built or measured. FAILED: devices were lost again and again, or the results cannot be used.
-    Neither is made again.
+    SKIPPED: the commit cannot be built or measured. FAILED: devices were lost again and again, or the results cannot be
+    used. Neither is made again.
     """
 
     WAITING = "waiting"
@@ -60,8 +60,8 @@ class ChosenCommit:
 class ScheduledProbe:
     """A probe of a schedule; ``attempts`` counts how often a device began with it.
 
-    ``due`` is from when on it may run, or while it runs the end of the lease of ``worker``. ``seconds`` is the time that it took
-    of a device.
+    ``due`` is from when on it may run, or while it runs the end of the lease of ``worker``. ``seconds`` is the time
+    that it took of a device.
     """
 
     id: int
@@ -128,7 +128,8 @@ class ScheduledProbes:
     ) -> list[ScheduledProbe]:
         """Return probes that may run, and keep them from other workers for the lease; each claim counts as an attempt.
 
-        What the lease of another worker ran out for is among them. New and requested commits come before those that fill a range.
+        What the lease of another worker ran out for is among them. New and requested commits come before those that
+        fill a range.
         """
         may_run = table.c.state.in_([ScheduledProbeState.WAITING.value, ScheduledProbeState.RUNNING.value])
         query = select(table).where(table.c.schedule == schedule, may_run, table.c.due <= now.timestamp())
@@ -147,7 +148,7 @@ class ScheduledProbes:
         return [_probe(row) for row in claimed]
 
     def waits(self, schedule: str, now: datetime) -> bool:
-        """Return whether a schedule has a probe that :meth:`claim` would return."""
+        """Return True if a schedule has a probe that :meth:`claim` would return."""
         may_run = table.c.state.in_([ScheduledProbeState.WAITING.value, ScheduledProbeState.RUNNING.value])
         query = select(table.c.id).where(table.c.schedule == schedule, may_run, table.c.due <= now.timestamp()).limit(1)
         with self._database.reading() as connection:
@@ -204,7 +205,7 @@ class ScheduledProbes:
             connection.execute(update(table).where(running).values(changed))
 
     def remark(self, schedule: str, reason: str) -> None:
-        """Say why the waiting probes of a schedule wait, "" for no reason."""
+        """Record the reason for which the waiting probes of a schedule wait, "" for none."""
         waiting = (
             (table.c.schedule == schedule)
             & (table.c.state == ScheduledProbeState.WAITING.value)

@@ -83,7 +83,9 @@ def ensure(database: Database) -> None:
 
 
 def refuse_newer(database: Database) -> None:
-    """Check that this version may still use the store, which a newer one may have migrated; for processes that run long.
+    """Check that this version may still use the store, which a newer one may have migrated.
+
+    For processes that run long.
 
     Raises:
         StoreError: a newer version of Knickpoint migrated it to what this one cannot use, or it cannot be read.
@@ -152,7 +154,7 @@ def triggers() -> frozenset[str]:
 
 
 def differences(connection: Connection) -> list[str]:
-    """Return what a migrated SQLite store has in other ways than a new one: tables, columns, indexes, keys, triggers."""
+    """Return the differences of a migrated SQLite store from a new one: tables, columns, indexes, keys, triggers."""
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
@@ -171,8 +173,8 @@ def migrate(database: Database) -> None:
     did.
 
     Raises:
-        StoreError: the schema is older than the first migration, or meanwhile, a newer version of Knickpoint migrated it
-            to what this one cannot use.
+        StoreError: the schema is older than the first migration, or meanwhile, a newer version of Knickpoint migrated
+            it to what this one cannot use.
     """
     from alembic import command
     from alembic.config import Config

@@ -121,7 +121,9 @@ class Store:
         return self.database.transaction(wait=wait, whole=whole)
 
     def seal(self, *, everything: bool = False) -> Sealed:
-        """Seal values of commits that no longer change, so that they are read fast; for the worker, and after an import.
+        """Seal values of commits that no longer change, so that they are read fast.
+
+        For the worker, and after an import.
 
         Safe beside writers, readers and other sealers. ``everything`` seals the newest commits too.
         """
@@ -156,7 +158,10 @@ class Store:
         return check_integrity(self.database)
 
     def without_damage(self) -> AbstractContextManager[tuple[str, ...]]:
-        """Leave out what is damaged beside the points while a ``with`` lasts, and give the names of it; for an export."""
+        """Leave out what is damaged beside the points while a ``with`` lasts, and give the names of it.
+
+        For an export.
+        """
         return without_damage(self.database)
 
     def backup(self, path: str | Path) -> None:
@@ -260,8 +265,8 @@ def open_store(location: str | Path) -> Store:
 
 # Name a store to another process or machine, which opens it to read.
 #
-# Work that is sent elsewhere carries the name of its store instead of values. The name of a server may mean another server on
-# another machine, so a reference has what tells stores apart, and is refused where that differs.
+# Work that is sent elsewhere carries the name of its store instead of values. The name of a server may mean another
+# server on another machine, so a reference has what tells stores apart, and is refused where that differs.
 
 
 _REFUSED_SECONDS: Final = 60.0
@@ -277,8 +282,8 @@ _SYSTEM: Final = text("SELECT system_identifier::text FROM pg_control_system()")
 class StoreReference:
     """The address of a store, with its password, and what else its reader needs to read the same.
 
-    ``system`` is the identifier of the PostgreSQL cluster, which its standbys share; "" for a file. ``directions`` are the
-    rules of the configuration that say which direction is better, ``kept`` the traces that keep another one.
+    ``system`` is the identifier of the PostgreSQL cluster, which its standbys share; "" for a file. ``directions`` are
+    the rules of the configuration that say which direction is better, ``kept`` the traces that keep another one.
     """
 
     location: str = field(repr=False)
@@ -288,7 +293,7 @@ class StoreReference:
 
 
 def refer_to_file(store: Store) -> StoreReference | None:
-    """Return what names an embedded ``store`` to processes of this machine, None where they would read something else.
+    """Return a reference to an embedded ``store`` for processes of this machine, None if they would read something else.
 
     They do not see what an open transaction has written.
     """
@@ -300,7 +305,7 @@ def refer_to_file(store: Store) -> StoreReference | None:
 
 
 def refer_to_server(store: Store) -> StoreReference | None:
-    """Return what names a ``store`` on PostgreSQL to other machines, None where they would read something else."""
+    """Return a reference to a ``store`` on PostgreSQL for other machines, None if they would read something else."""
     database = store.database
     if database.embedded or database.connection is not None:
         return None

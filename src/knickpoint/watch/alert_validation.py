@@ -74,9 +74,12 @@ def check_alert(alert: Alert) -> None:
 
 
 def check_references(alert: Alert, *, people: Collection[str], channels: Collection[str], where: str = "") -> None:
-    """Raise ``ConfigError`` when ``alert`` names an owner or a channel that does not exist; owners may be mail addresses.
+    """Raise ``ConfigError`` when ``alert`` names an owner or a channel that does not exist.
 
-    ``people`` and ``channels`` are the names of their sections; ``where`` is the place of the alert, by default its name.
+    Owners may be mail addresses.
+
+    ``people`` and ``channels`` are the names of their sections; ``where`` is the place of the alert, by default its
+    name.
     """
     place = where or f"alert {alert.name!r}"
     for owner in alert.owners:
@@ -121,7 +124,10 @@ def _check_method(alert: Alert, where: str) -> None:
 
 
 def _check_samples(alert: Alert, where: str) -> None:
-    """Raise when the alert wants samples, and its method judges traces together, by one value a commit; or wants them in two ways."""
+    """Raise when the alert wants samples, and its method judges traces together, by one value a commit.
+
+    Or wants them in two ways.
+    """
     if alert.summary:
         try:
             read_summary(alert.summary)
@@ -188,7 +194,7 @@ def _check_since(alert: Alert, where: str) -> None:
 
 
 def missing_reference(alert: Alert, lines: Lines) -> ConfigError | None:
-    """Return why ``alert`` cannot compare drifts in the repository of ``lines``, None where it can, or does not watch it."""
+    """Return the reason for which ``alert`` cannot compare drifts in the repository of ``lines``, None if it can, or does not watch it."""
     if alert.since in {SINCE_START, SINCE_BEST}:
         return None  # asks the store nothing
     if alert.repository not in {"", lines.repository.name} or not lines.default.slots:
@@ -201,7 +207,7 @@ def missing_reference(alert: Alert, lines: Lines) -> ConfigError | None:
 
 
 def unknown_reference(alert: Alert, known: Sequence[Lines]) -> ConfigError | None:
-    """Return why ``alert`` can compare drifts in none of the repositories that it watches, None where it can in one.
+    """Return the reason for which ``alert`` can compare drifts in none of its repositories, None if it can in one.
 
     ``known`` are all repositories with results. Where it is missing in some of them, the runs there say so.
     """
@@ -216,7 +222,7 @@ def reason_of(error: ConfigError | None) -> str:
 
 
 def reason_against(alert: Alert, repositories: Collection[str]) -> str:
-    """Return why ``alert`` cannot run in an instance that has results of ``repositories``, "" where it can."""
+    """Return the reason for which ``alert`` cannot run in an instance that has results of ``repositories``, "" if it can."""
     try:
         check_alert(alert)
     except ConfigError as error:
@@ -228,7 +234,7 @@ def reason_against(alert: Alert, repositories: Collection[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _probe(method: str, parameters: str, window: int) -> tuple[str, str]:
-    """Return what is wrong with the parameters or the window, and the remedy; two empty texts when nothing is."""
+    """Return the defect of the parameters or the window, and the remedy; two empty texts without any."""
     try:
         if load_method(method).kind is MethodKind.JOINT:
             return _probe_joint(method, json.loads(parameters), window)

@@ -43,7 +43,9 @@ def announce_located(
 def announce_bisected(
     store: Store, repository: Repository, change_id: int, left: SuspectRange, *, now: datetime, trace_id: int = 0
 ) -> Announcement | None:
-    """Announce that a bisection ended without the one commit; ``left`` is the suspect range now. Return the announcement.
+    """Announce that a bisection ended without the one commit; ``left`` is the suspect range now.
+
+    Return the announcement.
 
     None where nothing is to be said: the change was not announced, or it is over.
     """
@@ -95,8 +97,9 @@ def put_on_finding(
 ) -> StoredBisection:
     """End a bisection that ``holder`` coordinates, and put its answer onto its change; return the bisection.
 
-    The suspect range of the change becomes what was found, as long as the data allow the change there. How the bisection of an announced change ended is announced once, in the same chain, unless a person
-    stopped it or an earlier bisection found the same commit.
+    The suspect range of the change becomes what was found, as long as the data allow the change there. How the
+    bisection of an announced change ended is announced once, in the same chain, unless a person stopped it or an
+    earlier bisection found the same commit.
 
     Raises:
         BusyError: another worker coordinates the bisection, or it ended.
@@ -147,7 +150,7 @@ class OutcomeText:
 
 
 def outcome_text(store: Store, repository: Repository, bisection: StoredBisection) -> OutcomeText:
-    """Return how an ended bisection ended; the levels are those that its probes of the ends measured."""
+    """Return the words for an ended bisection; the levels are those that its probes of the ends measured."""
     probes = [each for each in store.bisections.journal(bisection.id).probes() if each.result is not None]
     text = OutcomeText(
         _tried(bisection, probes), _meaning(store, repository, bisection, probes), _remedy(bisection, probes)
@@ -274,7 +277,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def bisection_text(store: Store, repository: Repository, bisection: StoredBisection | None) -> str:
-    """Return how a bisection stands, as in "B12 culprit 1a2b3c4d5e 97 %"; "" without one.
+    """Return the standing of a bisection, as in "B12 culprit 1a2b3c4d5e 97 %"; "" without one.
 
     Where several commits each made a change, it names all of them.
     """

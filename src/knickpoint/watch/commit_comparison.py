@@ -1,7 +1,7 @@
 """Compare two commits whose results are in the store: the decision of a check, for values that arrived already.
 
-The history up to the base is what the new side is judged against, so that the noise of all traces sets the bars. The new side
-of a trace is its newest values up to the head that the base does not have: one value alone says little.
+The history up to the base is what the new side is judged against, so that the noise of all traces sets the bars. The
+new side of a trace is its newest values up to the head that the base does not have: one value alone says little.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ def compare_commits(
 ) -> JudgedResults:
     """Judge the commits up to ``head`` that ``base`` does not have against the history of ``base``: what changed comes first.
 
-    The two may be on different lines of one repository. ``values`` is how many of the newest values of a trace stand for the
-    head, at most :data:`MOST_VALUES`; ``shown`` how many of its past are returned. With another ``summary`` than the median the
-    values of both sides are made of the samples of their commits, and commits with too few have none.
+    The two may be on different lines of one repository. ``values`` is how many of the newest values of a trace stand
+    for the head, at most :data:`MOST_VALUES`; ``shown`` how many of its past are returned. With another ``summary``
+    than the median the values of both sides are made of the samples of their commits, and commits with too few have
+    none.
 
     Raises:
         InputError: the base has every commit of the head, ``values`` is out of its range, or the two are of different
@@ -150,7 +151,7 @@ class _SideValues:
 
 
 def _why_none(past: _SideValues, new: _SideValues, row: int, summary: Summary) -> str:
-    """Return why a trace has no values to judge, "" where it has, or where its history is only too short."""
+    """Return the reason for which a trace has no values to judge, "" if it has, or if its history is only too short."""
     if not new.measured[row]:
         return _UNMEASURED
     for side, name in ((new, "the new commits have"), (past, "the history has")):
@@ -208,7 +209,10 @@ def _history(store: Store, base: LinePosition, trace_ids: Sequence[int], summary
 def _summaries(
     store: Store, line: Line, trace_ids: Sequence[int], positions: range, summary: Summary
 ) -> NDArray[np.float64]:
-    """Return the ``summary`` of the samples at some positions, traces x positions; samples of a few traces are read at a time."""
+    """Return the ``summary`` of the samples at some positions, traces x positions.
+
+    Samples of a few traces are read at a time.
+    """
     parts = [trace_ids[begin : begin + _TRACES] for begin in range(0, len(trace_ids), _TRACES)]
     frames = (store.frames.read(line, part, first=positions.start, last=positions.stop - 1) for part in parts)
     found = [read_summaries(store, frame, summary) for frame in frames]

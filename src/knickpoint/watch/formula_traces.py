@@ -97,8 +97,8 @@ def calculate_traces(
 ) -> tuple[Traces, str]:
     """Return the traces that ``formula`` means on ``line`` (values: traces x commits of the line), and their unit.
 
-    ``short_id`` returns the trace keys and formulas of a short id; it raises ``AbsentError`` or ``InputError`` for one that
-    does not exist.
+    ``short_id`` returns the trace keys and formulas of a short id; it raises ``AbsentError`` or ``InputError`` for one
+    that does not exist.
 
     Raises:
         QueryError: the formula cannot be read or evaluated; it names the column.

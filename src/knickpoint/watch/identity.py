@@ -16,17 +16,17 @@ from knickpoint.model.change_point import Condition, KnownPoint, PointUpdate, Si
 # Decide which findings are new, moved, unchanged, gone or back.
 #
 # ``reconciliation`` decides, for the change points of one trace; it takes the sightings of all alerts together.
-# ``point_matching`` has the rule by which a change point of today is one of yesterday, and ``cluster_fingerprints`` that of
-# clusters.
+# ``point_matching`` has the rule by which a change point of today is one of yesterday, and ``cluster_fingerprints``
+# that of clusters.
 
 
 # Match the known change points of a trace with those found now: which new one is which old one.
 #
 # New results move a change point a little, and triage must not lose its decision. Old and new points of one trace are
 # matched one to one, keeping their order: as many as possible, and of these matchings the one of least total distance.
-# That is the alignment of two sequences by dynamic programming, as in Needleman and Wunsch, "A general method applicable
-# to the search for similarities in the amino acid sequence of two proteins", J. Mol. Biol. 48 (1970), with a rule that
-# says which pairs are allowed at all. See ``docs/decisions/identity-and-settling.md``.
+# That is the alignment of two sequences by dynamic programming, as in Needleman and Wunsch, "A general method
+# applicable to the search for similarities in the amino acid sequence of two proteins", J. Mol. Biol. 48 (1970), with a
+# rule that says which pairs are allowed at all. See ``docs/decisions/identity-and-settling.md``.
 
 
 REACH: Final = 5
@@ -36,9 +36,9 @@ REACH: Final = 5
 class StepLocation(NamedTuple):
     """The location of a step in the series of its trace.
 
-    The change lies in (previous, position], both positions of the series, which are those of its line where the series is a
-    whole trace. ``rank`` counts the measured commits before ``position``. ``movement`` is +1 or -1, ``interval`` the half
-    width of the detector's interval of location, in measured commits.
+    The change lies in (previous, position], both positions of the series, which are those of its line where the series
+    is a whole trace. ``rank`` counts the measured commits before ``position``. ``movement`` is +1 or -1, ``interval``
+    the half width of the detector's interval of location, in measured commits.
     """
 
     previous: int
@@ -59,7 +59,7 @@ class Ruler:
     measured: NDArray[np.int64]
 
     def locate(self, suspect_range: SuspectRange, movement: int, interval: int = 0) -> StepLocation | None:
-        """Return where ``suspect_range`` lies in the trace; None when its commit is no longer on the line.
+        """Locate ``suspect_range`` in the trace; None if its commit is no longer on the line.
 
         Where ``previous`` has left the line, the measured commit before the change takes its part.
         """
@@ -78,7 +78,7 @@ def _overlap(first: StepLocation, second: StepLocation) -> bool:
 
 
 def may_match(old: Sequence[StepLocation], new: Sequence[StepLocation], i: int, j: int) -> bool:
-    """Return whether ``old[i]`` and ``new[j]`` may be the same point.
+    """Return True if ``old[i]`` and ``new[j]`` may be the same point.
 
     They move the same way and their suspect ranges overlap, or they are no further apart than the larger
     of :data:`REACH` measured commits and either interval of location, with no other point, old or new,
@@ -102,7 +102,10 @@ def _sorted(steps: Sequence[StepLocation]) -> list[int]:
 
 
 Cost = tuple[int, int, int]
-"""What a matching costs: minus its pairs, distances in measured commits, distances in commits; compared in this order."""
+"""What a matching costs: minus its pairs, distances in measured commits, distances in commits.
+
+Compared in this order.
+"""
 
 
 def match_points(
@@ -154,9 +157,9 @@ def _joined_cost(before: StepLocation, after: StepLocation, rest: Cost) -> Cost:
 
 # Decide what became of the change points of a trace: new, moved, unchanged, gone or back.
 #
-# Pure: known points and sightings in, updates out. The sightings of all alerts become points first. Then each known point
-# is looked for among them by the rule of :mod:`knickpoint.watch.identity`, in rounds. What matches is
-# unchanged, moved or back; known points without a match are gone; points without a known one are new. See
+# Pure: known points and sightings in, updates out. The sightings of all alerts become points first. Then each known
+# point is looked for among them by the rule of :mod:`knickpoint.watch.identity`, in rounds. What matches is unchanged,
+# moved or back; known points without a match are gone; points without a known one are new. See
 # ``docs/decisions/identity-and-settling.md``.
 
 
@@ -165,7 +168,7 @@ def _location(ruler: Ruler, sighting: Sighting) -> StepLocation | None:
 
 
 def _evidence(sighting: Sighting) -> float:
-    """Return how far apart the levels on both sides are, in standard errors of their difference."""
+    """Return the distance of the levels on both sides, in standard errors of their difference."""
     numbers = sighting.numbers
     before, after = numbers.before, numbers.after
     error = math.sqrt(before.variance / before.count + after.variance / after.count)
@@ -250,7 +253,7 @@ def _rounds(known: Sequence[KnownPoint]) -> tuple[list[_Candidate], ...]:
 
 
 def _update(candidate: _Candidate, point: tuple[Sighting, ...]) -> PointUpdate:
-    """Return what became of a known point that is the one of ``point``."""
+    """Return the update of a known point that is the one of ``point``."""
     known, first = candidate.known, point[0]
     old, new = known.suspect_range, first.suspect_range
     if known.condition is Condition.GONE:
@@ -282,7 +285,8 @@ def _match_drifts(
     """Match points that one round left over because one of the two is a drift, and the other one lies in it.
 
     A slow change is found as a step, or as two, until enough values show that it is a drift. Of several steps the one
-    that a person decided about becomes the drift, else the one that was found first; of several drifts it is the earliest.
+    that a person decided about becomes the drift, else the one that was found first; of several drifts it is the
+    earliest.
     """
     pairs: list[tuple[_Candidate, int]] = []
     used = set(taken)
@@ -297,7 +301,7 @@ def _match_drifts(
 
 
 def _in_one_drift(known: KnownPoint, sighting: Sighting, ruler: Ruler) -> bool:
-    """Return whether both move the same way, and one of them is a drift that the other begins in."""
+    """Return True if both move the same way, and one of them is a drift that the other begins in."""
     positions = ruler.positions
     old, new = positions.get(known.suspect_range.slot), positions.get(sighting.suspect_range.slot)
     if known.movement != sighting.movement or old is None or new is None:
@@ -310,7 +314,7 @@ def _in_one_drift(known: KnownPoint, sighting: Sighting, ruler: Ruler) -> bool:
 
 
 def reconcile(known: Sequence[KnownPoint], sightings: Sequence[Sighting], ruler: Ruler) -> list[PointUpdate]:
-    """Return what became of the points of one trace on one line: known ones by id, then new ones by position.
+    """Return the updates of the points of one trace on one line: known ones by id, then new ones by position.
 
     A known point that stays gone does not appear.
     """

@@ -1,8 +1,8 @@
 """Mark changes that no alert found, and match the marks with findings that appear later.
 
-A mark names a trace, a suspect range and a movement, as a change point does. Whether it is found by now is computed from
-the data each time that it is read, by the rule of identity of change points. So new results, imports that are repeated and
-rewritten histories cannot lose the answer. See ``docs/decisions/alerts.md``.
+A mark names a trace, a suspect range and a movement, as a change point does. Whether it is found by now is computed
+from the data each time that it is read, by the rule of identity of change points. So new results, imports that are
+repeated and rewritten histories cannot lose the answer. See ``docs/decisions/alerts.md``.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def mark_missed(
 ) -> MissedChange:
     """Mark a change that no alert found in ``trace``, and return it; the audit log names ``who``.
 
-    ``commit`` is a revision, or two as in ``a..b`` for a change after a, up to b. One stands for the suspect range around
-    it, from the last value before it to the first value at or after it. With the direction BOTH, the values say which way
-    they moved.
+    ``commit`` is a revision, or two as in ``a..b`` for a change after a, up to b. One stands for the suspect range
+    around it, from the last value before it to the first value at or after it. With the direction BOTH, the values say
+    which way they moved.
 
     Raises:
         HistoryError: a commit is unknown, or is not on the default line of ``repository``.

@@ -1,10 +1,11 @@
 """Judge the newest value of each trace that changed: the first, provisional sign of a change.
 
-A step needs values after it; the newest value has none. So it is judged against the stable region that it should belong to
-(:func:`knickpoint.detect.judge`), each time that results arrive. Most values are unremarkable: a single value is judged to
-be a change only if at most 2 % of the region's values stray as far (:func:`~knickpoint.detect.region_noise.rare_share`)
-and if it is an outlier among them. Counting decides the first, and sorting nearly all of the second. The test of outliers
-itself decides about what is left, and what that calls an outlier is judged in full.
+A step needs values after it; the newest value has none. So it is judged against the stable region that it should belong
+to (:func:`knickpoint.detect.judge`), each time that results arrive. Most values are unremarkable: a single value is
+judged to be a change only if at most 2 % of the region's values stray as far
+(:func:`~knickpoint.detect.region_noise.rare_share`) and if it is an outlier among them. Counting decides the first, and
+sorting nearly all of the second. The test of outliers itself decides about what is left, and what that calls an outlier
+is judged in full.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def judge_newest(values: NDArray[np.float64], trace: Trace, slot: int) -> Newest
 
 
 def remarkable(levels: Sequence[NDArray[np.float64]]) -> list[int]:
-    """Return which of ``levels`` end with a value that :func:`judge_newest` may call a change, ascending.
+    """Return the ``levels`` that end with a value that :func:`judge_newest` may call a change, ascending.
 
     Each level holds values without gaps, at least one. What is left out is no change.
     """
@@ -83,7 +84,7 @@ def remarkable(levels: Sequence[NDArray[np.float64]]) -> list[int]:
 
 
 def _is_rare(region: NDArray[np.float64], newest: float) -> bool:
-    """Return whether few enough values of ``region`` lie as far out as ``newest``, on either side."""
+    """Return True if few enough values of ``region`` lie as far out as ``newest``, on either side."""
     most = rare_share(region.size) * region.size
     return bool(min((region >= newest).sum(), (region <= newest).sum()) <= most)
 
@@ -169,9 +170,9 @@ def level_starts(store: Store, line: Line, ids: NDArray[np.int64]) -> NDArray[np
 
 # Judge newest values where a runner works, before a run writes what it found.
 #
-# A run judges the newest value of a trace against the level that begins at its last change point, which it knows when it has
-# written. Most traces have no other change point then than before. So workers judge all of them from the levels of before, and the run
-# judges those whose level has changed (:class:`~knickpoint.watch.newest_values.EarlyVerdicts`).
+# A run judges the newest value of a trace against the level that begins at its last change point, which it knows when
+# it has written. Most traces have no other change point then than before. So workers judge all of them from the levels
+# of before, and the run judges those whose level has changed (:class:`~knickpoint.watch.newest_values.EarlyVerdicts`).
 
 
 _TIMES: Final = 4
@@ -204,7 +205,10 @@ def judge_newest_shard(shard: NewestShard) -> list[NewestVerdict] | UnreadStore:
 
 
 def judge_newest_early(store: Store, line: Line, trace_ids: NDArray[np.int64], runner: Runner) -> EarlyVerdicts:
-    """Return verdicts on ``trace_ids``, ascending, from where ``runner`` works; none if it works here, or reads no store."""
+    """Return verdicts on ``trace_ids``, ascending, from where ``runner`` works.
+
+    None if it works here, or reads no store.
+    """
     reference = store_reference(store, runner)
     if reference is None or not trace_ids.size:
         return EarlyVerdicts()

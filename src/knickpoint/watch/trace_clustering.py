@@ -31,8 +31,9 @@ _STARTS: Final = 8
 class ClusteringRules:
     """How traces are clustered: as the method ``cluster``, whose guide page says what the numbers mean.
 
-    ``k`` is the number of clusters to look for, 0 to choose it by the number of traces, and ``interesting`` the smallest step /
-    error of a centroid that counts, None for the default. ``skia`` starts, stops and fits as Skia Perf does.
+    ``k`` is the number of clusters to look for, 0 to choose it by the number of traces, and ``interesting`` the
+    smallest step / error of a centroid that counts, None for the default. ``skia`` starts, stops and fits as Skia Perf
+    does.
     """
 
     k: int = 0
@@ -63,7 +64,10 @@ class ClusteredTraces:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """The clusters, the strongest step first; the ``positions`` of their commits, and how many traces belong to none."""
+    """The clusters, the strongest step first.
+
+    The ``positions`` of their commits, and how many traces belong to none.
+    """
 
     clusters: tuple[ClusteredTraces, ...]
     positions: tuple[int, ...]
@@ -83,8 +87,8 @@ def cluster_traces(
 ) -> Clustering:
     """Cluster traces by their values at the positions ``first … last`` of ``line``, both inclusive.
 
-    ``measured`` keeps the newest so many commits with a value. ``facets`` count the traces ``ids`` by param and value. The same
-    values give the same clusters.
+    ``measured`` keeps the newest so many commits with a value. ``facets`` count the traces ``ids`` by param and value.
+    The same values give the same clusters.
 
     Raises:
         InputError: there are too many values, a position is beyond the line, or a rule is out of its range.

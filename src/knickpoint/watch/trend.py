@@ -29,13 +29,14 @@ from knickpoint.store import Store
 from knickpoint.watch.detection.commit_values import read_summaries
 from knickpoint.watch.lines import Lines
 
-# What a finding is about, where its levels alone do not say it: the number of the samples, or the distribution on both sides.
+# What a finding is about, where its levels alone do not say it: the number of the samples, or the distribution on both
+# sides.
 
 
 def finding_note(
     point: ChangePoint, alerts: Iterable[Alert], line: Line, values: NDArray[np.floating[Any]] | None
 ) -> str:
-    """Return what the levels of ``point`` are of, or what of its distribution changed; "" where they say all.
+    """Describe the levels of ``point``, or the change of its distribution; "" if the levels say all.
 
     ``alerts`` are those in force, ``values`` the points of its trace on ``line``, None where they were not read.
     """
@@ -47,13 +48,13 @@ def finding_note(
 
 
 def summary_note(alerts: Sequence[Alert]) -> str:
-    """Return which number of the samples ``alerts`` judged, as in `p99 of the samples`; "" where they are not all about one."""
+    """Name the statistic of the samples that ``alerts`` judged, as in `p99 of the samples`; "" if they differ."""
     name = summary_name(alerts)
     return summary_text(name) if name else ""
 
 
 def summary_text(name: str) -> str:
-    """Return how people call a summary: `p99 of the samples`."""
+    """Return the usual name of a summary: `p99 of the samples`."""
     return f"{name} of the samples"
 
 
@@ -64,7 +65,10 @@ def summary_name(alerts: Sequence[Alert]) -> str:
 
 
 def distribution_note(values: NDArray[np.floating[Any]], sides: Sequence[tuple[int, int]], unit: str) -> str:
-    """Return how the ``values`` from the first to the last column of both ``sides`` differ; "" where one has none."""
+    """Compare the distributions of ``values`` from the first to the last column of both ``sides``.
+
+    "" if one has none.
+    """
     parts = [np.asarray(values[first : last + 1], dtype=np.float64) for first, last in sides]
     measured = [part[~np.isnan(part)] for part in parts]
     if not all(part.size for part in measured):
@@ -105,11 +109,11 @@ def read_trend(
     near: int | None = None,
     marks: bool = True,
 ) -> Trend:
-    """Return what a plot of ``trace`` on ``line`` shows, with the change ``focus`` and its levels.
+    """Read the plot of ``trace`` on ``line``, with the change ``focus`` and its levels.
 
-    A change that was found in a number of the samples, such as `p99`, is drawn with the values of that number, and the plot
-    says so; with the points of the trace where no samples are kept. ``near`` leaves out what is more measured commits away
-    from the focus. ``marks`` adds other changes and tickets.
+    A change that was found in a number of the samples, such as `p99`, is drawn with the values of that number, and the
+    plot says so; with the points of the trace where no samples are kept. ``near`` leaves out what is more measured
+    commits away from the focus. ``marks`` adds other changes and tickets.
     """
     summary = _judged_summary(store, focus)
     values = _summary_values(store, trace, line, summary) if summary else None

@@ -1,4 +1,7 @@
-"""Map over shards of traces: in this process, in local processes, or on a Dask cluster; call in processes of their own."""
+"""Map over shards of traces: in this process, in local processes, or on a Dask cluster.
+
+Call in processes of their own.
+"""
 
 from __future__ import annotations
 

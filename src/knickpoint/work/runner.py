@@ -34,8 +34,8 @@ class Runner(Protocol):
     and items and results can be pickled.
 
     Attributes:
-        unread: why the values of the newest detection had to be sent to its workers, although they might have read them from
-            the store; empty where they read them, or nothing leaves this process. Who detects sets it.
+        unread: why the values of the newest detection had to be sent to its workers, although they might have read them
+            from the store; empty where they read them, or nothing leaves this process. Who detects sets it.
     """
 
     unread: str

@@ -43,7 +43,9 @@ class _Worker:
 
 
 class SeparateProcesses:
-    """Processes that make one call at a time each, for as many threads as call at once; ``kept`` of them stay for later calls.
+    """Processes that make one call at a time each, for as many threads as call at once.
+
+    ``kept`` of them stay for later calls.
 
     They are forked from a server process that has the modules of ``preload`` in memory, so that one starts in some
     hundredths of a second. They end with the process that started them, however that ends. What is called, and what it
@@ -61,7 +63,7 @@ class SeparateProcesses:
     def call(
         self, function: Callable[Parameters, Result], *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Result:
-        """Return what ``function`` returns there, or raise what it raises.
+        """Return the result of ``function`` there, or raise its error.
 
         Where the time of the present request is up, or its client is gone, the process is ended at once.
 

@@ -25,7 +25,10 @@ def worktree(tmp_path: Path) -> Path:
 
 
 def tar(*members: tuple[str, bytes | str], kinds: dict[str, bytes] | None = None, mode: str = "w") -> io.BytesIO:
-    """Make a tar file of names with bytes of a file, or the target of a symbolic link; ``kinds`` has other types by name."""
+    """Make a tar file of names with bytes of a file, or the target of a symbolic link.
+
+    ``kinds`` has other types by name.
+    """
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode=mode) as archive:  # type: ignore[call-overload]
         for name, content in members:

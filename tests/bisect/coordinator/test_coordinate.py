@@ -68,9 +68,11 @@ def test_three_devices_find_one_of_sixteen_commits_together(repository: GitRepos
         answer = coordinate(asked, pool, journal)
     log = (tmp_path / "journal.jsonl").read_text()
     assert (answer.state, answer.places) == (BisectionState.CULPRIT, (10,))
-    # A probe whose answer decides nothing any more is cancelled: how many have a result depends on the load of the machine.
+    # A probe whose answer decides nothing any more is cancelled: how many have a result depends on the load of the
+    # machine.
     assert {device for device in ("one", "two", "three") if f" on {device}: " in log} == {"one", "two", "three"}
-    # Levels of one device are compared; on a loaded machine, further probes of an end begin before its first one has a result.
+    # Levels of one device are compared; on a loaded machine, further probes of an end begin before its first one has a
+    # result.
     ends = [entry.planned for entry in answer.entries if entry.planned.purpose is ProbePurpose.END]
     of_first, of_last = ({planned.device for planned in ends if planned.place == place} for place in (0, 16))
     assert of_first & of_last

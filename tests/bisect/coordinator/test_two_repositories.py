@@ -1,4 +1,7 @@
-"""Two real repositories, the second one checked out inside the first; the change is in the one, the other, both, or neither."""
+"""Two real repositories, the second one checked out inside the first.
+
+The change is in the one, the other, both, or neither.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ _CULPRIT = 3
 
 @dataclass
 class World:
-    """An app on an engine; in both, the level rises with the same commit. ``rule`` says what of it the benchmark sees."""
+    """An app on an engine; in both, the level rises with the same commit.
+
+    ``rule`` says what of it the benchmark sees.
+    """
 
     app: GitRepository
     engine: GitRepository

@@ -1,4 +1,7 @@
-"""A probe checks a commit out, builds and measures it, and reads what it wrote; whatever goes wrong is one clear line."""
+"""A probe checks a commit out, builds and measures it, and reads what it wrote.
+
+Whatever goes wrong is one clear line.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,10 @@ def at(minute: float) -> datetime:
 
 
 def played(minutes: list[int], settings: ScheduleSettings) -> list[tuple[int, Commit]]:
-    """Play an arrival minute by minute; return (minute, commit) of each choice. The first commit was measured before."""
+    """Play an arrival minute by minute; return (minute, commit) of each choice.
+
+    The first commit was measured before.
+    """
     commits, chosen = line(0, *minutes), [(0, commit(0, 0))]
     for now in range(max(minutes) + int(settings.minutes) + 1):
         seen = [each for each in commits if each.time <= at(now)]

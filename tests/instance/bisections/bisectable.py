@@ -116,7 +116,8 @@ def slower_at_the_culprit(place: int) -> float:
 class QuickPool:
     """A device that answers at once with what the measure command of :func:`recipe` would write.
 
-    ``level`` is the level of each commit, ``level_of`` that of a job, where other repositories count as well. ``before`` is called with each job before it has a result. While it is ``silent``, there are no results.
+    ``level`` is the level of each commit, ``level_of`` that of a job, where other repositories count as well.
+    ``before`` is called with each job before it has a result. While it is ``silent``, there are no results.
     """
 
     commits: Sequence[str]

@@ -1,4 +1,7 @@
-"""Run bisections: the culprit is found, put onto its finding and announced once; a stop and a death end nothing else."""
+"""Run bisections: the culprit is found, put onto its finding and announced once.
+
+A stop and a death end nothing else.
+"""
 
 from __future__ import annotations
 

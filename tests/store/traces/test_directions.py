@@ -1,4 +1,7 @@
-"""Directions of traces: what results state, what units say, and what rules say; and units that older versions did not know."""
+"""Directions of traces: what results state, what units say, and what rules say.
+
+And units that older versions did not know.
+"""
 
 from __future__ import annotations
 

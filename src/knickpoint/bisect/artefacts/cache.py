@@ -24,9 +24,9 @@ from knickpoint.outgoing import OutgoingRule, fetch
 
 # Keep what builds made in a directory of bounded size, so that each commit is built once.
 #
-# An entry is a tar file, ``KEY.tar``. It is written under another name and renamed when it is whole and on the disk, so that
-# a process that is killed leaves no half entry. Several processes may share the directory: each partial file is locked by
-# its writer, and a partial file without a lock is a leftover.
+# An entry is a tar file, ``KEY.tar``. It is written under another name and renamed when it is whole and on the disk, so
+# that a process that is killed leaves no half entry. Several processes may share the directory: each partial file is
+# locked by its writer, and a partial file without a lock is a leftover.
 
 
 _KEY: Final = re.compile(r"[0-9a-zA-Z_-]{1,128}")
@@ -35,7 +35,10 @@ _PARTIAL: Final = ".partial-"
 
 @dataclass(frozen=True, slots=True)
 class ArtefactCache:
-    """Artefacts by key, in files of together at most ``megabytes`` below ``directory``; the least recently used go first."""
+    """Artefacts by key, in files of together at most ``megabytes`` below ``directory``.
+
+    The least recently used go first.
+    """
 
     directory: Path
     megabytes: int
@@ -169,10 +172,10 @@ def fetch_prebuilt(
 ) -> bool:
     """Write the finished artefact of ``commit`` below ``into`` and return True; return False where there is none.
 
-    ``template`` is a path, relative to ``base``, or an address, with ``{commit}`` in it, which the full hash replaces. A
-    directory is copied; an archive (tar, also compressed, or zip, by its content) is unpacked; another file is written
-    under its name. ``outgoing`` is the rule of requests; the host of the template itself is allowed, for the operator
-    configured it. ``megabytes`` bound what is transferred, and what is unpacked to eight times as much.
+    ``template`` is a path, relative to ``base``, or an address, with ``{commit}`` in it, which the full hash replaces.
+    A directory is copied; an archive (tar, also compressed, or zip, by its content) is unpacked; another file is
+    written under its name. ``outgoing`` is the rule of requests; the host of the template itself is allowed, for the
+    operator configured it. ``megabytes`` bound what is transferred, and what is unpacked to eight times as much.
 
     Raises:
         ConfigError: the template has no ``{commit}``, or its location cannot be opened.

@@ -117,7 +117,10 @@ def _write_members(members: Sequence[Member], root: Path, where: str, largest: i
 
 
 def _checked(member: Member, where: str) -> PurePosixPath:
-    """Return the path of a member; the target of a link is checked as written, for it must not name another machine's path."""
+    """Return the path of a member.
+
+    The target of a link is checked as written, for it must not name another machine's path.
+    """
     try:
         path = check_name(member.name)
         if member.kind is MemberKind.LINK:
@@ -137,7 +140,7 @@ def _check_link(path: PurePosixPath, target: str) -> None:
 
 
 def _target(root: Path, path: PurePosixPath, member: Member, where: str) -> Path:
-    """Return where a member is written, in a directory that exists; links that were there before lead nowhere outside."""
+    """Return the path of a member, in a directory that exists; links that were there before lead nowhere outside."""
     target = root / path
     if not path.parts:
         return root

@@ -1,8 +1,8 @@
 """Compare two commits by measuring them in turns on this machine.
 
-``comparison`` makes the rounds, with real builds and commands. The rest is pure: ``paired_values`` collects what the rounds
-measured, ``sign_flips`` tests all benchmarks at once after each round, ``effect`` estimates one change, and ``judgement``
-says what is known of each benchmark and whether it is enough.
+``comparison`` makes the rounds, with real builds and commands. The rest is pure: ``paired_values`` collects what the
+rounds measured, ``sign_flips`` tests all benchmarks at once after each round, ``effect`` estimates one change, and
+``judgement`` says what is known of each benchmark and whether it is enough.
 """
 
 from knickpoint.bisect.comparison.comparison import (

@@ -69,7 +69,10 @@ class ComparisonEnd:
 
     @property
     def complete(self) -> bool:
-        """Whether there are benchmarks, and none waits for rounds that were not made; a limit that is reached leaves a verdict."""
+        """Whether there are benchmarks, and none waits for rounds that were not made.
+
+        A limit that is reached leaves a verdict.
+        """
         waiting = [each for each in self.benchmarks if not each.settled]
         if not waiting:
             return bool(self.benchmarks)
@@ -98,7 +101,7 @@ class Comparison:
         self._probes = 0
 
     def end(self, reason: str, *, interrupted: bool = False) -> ComparisonEnd:
-        """Return what is known now."""
+        """Return the end of the comparison as known now."""
         return ComparisonEnd(self.judge.benchmarks, self.judge.rounds, reason, tuple(self.failures), interrupted)
 
     def run(self) -> ComparisonEnd:

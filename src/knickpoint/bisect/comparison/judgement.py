@@ -47,9 +47,10 @@ Array = NDArray[np.float64]
 class Effect:
     """A change in the units of the differences.
 
-    ``size`` is the median of the means of all pairs of differences (Hodges and Lehmann 1963), ``low`` and ``high`` the 95 %
-    interval that belongs to it (Wilcoxon's signed ranks), ``widest`` the largest size in the 99 % interval. ``detectable``
-    is the smallest size that would have been found in four cases of five. What is not known yet is infinite.
+    ``size`` is the median of the means of all pairs of differences (Hodges and Lehmann 1963), ``low`` and ``high`` the
+    95 % interval that belongs to it (Wilcoxon's signed ranks), ``widest`` the largest size in the 99 % interval.
+    ``detectable`` is the smallest size that would have been found in four cases of five. What is not known yet is
+    infinite.
     """
 
     size: float
@@ -100,7 +101,8 @@ class ComparisonRules:
     """When a comparison ends, and what it may get wrong.
 
     Attributes:
-        false_positives: the share of comparisons of equal commits in which any benchmark is *regressed*; as many *improved*.
+        false_positives: the share of comparisons of equal commits in which any benchmark is *regressed*; as many
+            *improved*.
         find: a benchmark needs no more rounds when a change of this relative size would have been found.
         minimum_effect: smaller changes are *unchanged*.
         largest_effect: a benchmark of which only larger changes would have been found is *unstable*.
@@ -292,7 +294,7 @@ def _undecidable(values: PairedValues, reason: str, *, settled: bool) -> JudgedB
 
 
 def _with_message(what: str, messages: Sequence[str]) -> str:
-    """Return what happened, with the first message that says something."""
+    """Return the outcome with the first message that says something."""
     message = next((text for text in messages if text), "")
     return f"{what}: {message}" if message else what
 

@@ -23,7 +23,10 @@ EXACT_EQUAL: Final = 2
 """Counted rounds in which an exact value has to be equal to be unchanged."""
 
 EXACT_DIFFERENT: Final = 3
-"""Counted rounds in which an exact value has to be different to be changed; with the warm-up, each side has it four times."""
+"""Counted rounds in which an exact value has to be different to be changed.
+
+With the warm-up, each side has it four times.
+"""
 
 _MEASURED: Final = frozenset({"time", "frequency", "J", "W"})
 """Dimensions that are measured. Others count, but for rates and for units that are not known."""
@@ -118,7 +121,7 @@ class PairedValues:
         return float(np.median(known)) if known else math.nan
 
     def exact(self) -> bool | None:
-        """Return whether an exact value is equal on both sides; None where it is no exact value, or too few rounds say so.
+        """Compare an exact value on both sides; None if it is not exact, or too few rounds show it.
 
         An exact value is a whole number of something counted that never varies on either side, the warm-up included.
         """
@@ -164,12 +167,12 @@ def note_failures(known: dict[str, PairedValues], base: Mapping[str, str], head:
 # Test many benchmarks at once, again after each round, by exchanging the two sides of rounds.
 #
 # Each round measures both sides once, in random order. If nothing changed, the two sides of a round could be exchanged
-# without anybody seeing it, whatever the noise is: all differences of that round change their sign together. So the rounds
-# as they were are compared with many exchanges of them, by the largest deviation of any benchmark. That holds for all
-# benchmarks together however they depend on each other, and needs no assumption about their noise.
+# without anybody seeing it, whatever the noise is: all differences of that round change their sign together. So the
+# rounds as they were are compared with many exchanges of them, by the largest deviation of any benchmark. That holds
+# for all benchmarks together however they depend on each other, and needs no assumption about their noise.
 #
-# After each round a part of the false-positive rate is spent (Lan and DeMets 1983): the bar is set so that the exchanges
-# that have ever been beyond a bar are no more than the share that may be spent by then.
+# After each round a part of the false-positive rate is spent (Lan and DeMets 1983): the bar is set so that the
+# exchanges that have ever been beyond a bar are no more than the share that may be spent by then.
 
 
 FLIPS: Final = 8192
@@ -193,8 +196,8 @@ _DECIMALS: Final = 9
 class Look:
     """What the test says after a round, one entry a benchmark.
 
-    ``deviations`` are sums of differences over the root of their sum of squares, upwards is worse; ``bar`` is what they have
-    to exceed, infinite while no share can be spent. ``worse`` and ``better`` say what is beyond the bar now.
+    ``deviations`` are sums of differences over the root of their sum of squares, upwards is worse; ``bar`` is what they
+    have to exceed, infinite while no share can be spent. ``worse`` and ``better`` say what is beyond the bar now.
     ``p_values`` is the share of exchanges in which any benchmark deviates as far.
     """
 
@@ -211,12 +214,12 @@ def fewest_rounds(rounds: int, false_positives: float) -> int | None:
 
 
 def _spent(rounds: int, most: int, false_positives: float) -> int:
-    """Return how many exchanges may have crossed a bar after so many rounds."""
+    """Return the number of exchanges that may have crossed a bar after so many rounds."""
     return int(FLIPS * false_positives * min(1.0, rounds / most) ** SPENDING)
 
 
 def _alike(rounds: int) -> int:
-    """Return how many exchanges are alike after so many rounds; none of them can cross a bar alone."""
+    """Return the number of equal exchanges after so many rounds; none of them can cross a bar alone."""
     return max(1, FLIPS >> rounds)
 
 

@@ -29,8 +29,8 @@ class Bisection:
         movement: +1 where the value rose, -1 where it fell, 0 where either is possible.
         priors: the probability of each of ``commits``, None where all are alike.
         pins: the commits of the other repositories, by name.
-        varied: the name of the repository whose commits are searched, "" for the main one. With a name, ``fixed`` is the
-            commit of the main repository in all probes.
+        varied: the name of the repository whose commits are searched, "" for the main one. With a name, ``fixed`` is
+            the commit of the main repository in all probes.
         error: where probes pass or fail: how often an answer is wrong.
         use: which devices take its probes; ``priority``: larger goes first.
         ingest: how results are read and named; ``added_params`` join every trace key.
@@ -66,14 +66,14 @@ class Bisection:
         return (self.good, *self.commits)
 
     def target(self, place: int) -> Target:
-        """Return what a probe at ``place`` builds and measures."""
+        """Return the target of a probe at ``place``: the commit and its pins."""
         if self.varied:
             pins = {**dict(self.pins), self.varied: self.places[place]}
             return Target(self.fixed, tuple(sorted(pins.items())))
         return Target(self.places[place], self.pins)
 
     def job(self, entry: JournalEntry) -> ProbeJob:
-        """Return what a pool does for ``entry``."""
+        """Return the job of the pool for ``entry``."""
         return ProbeJob(
             entry.probe,
             entry.target,
@@ -102,8 +102,8 @@ class JournalEntry:
 class BisectionProgress:
     """Where a bisection stands: its probes in the order in which they began, and what is known.
 
-    ``trace`` is the key that is followed, "" while it is not known. ``seconds_left`` is an estimate, None where there is
-    nothing to estimate from.
+    ``trace`` is the key that is followed, "" while it is not known. ``seconds_left`` is an estimate, None where there
+    is nothing to estimate from.
     """
 
     entries: tuple[JournalEntry, ...]
@@ -131,9 +131,9 @@ class BisectionAnswer:
     """The end of a bisection.
 
     ``places`` are those of the culprits, or of the commits that are left; ``probability`` is that of what is stated.
-    ``reason`` says in one line what is not decided, or why there is no culprit. ``before`` and ``after`` are the levels on
-    both sides, None where nothing was measured or where no culprit separates them. With ``several``, each of ``places`` is a
-    culprit of a change of its own; the state is RANGE then.
+    ``reason`` says in one line what is not decided, or why there is no culprit. ``before`` and ``after`` are the levels
+    on both sides, None where nothing was measured or where no culprit separates them. With ``several``, each of
+    ``places`` is a culprit of a change of its own; the state is RANGE then.
     """
 
     state: BisectionState
@@ -154,8 +154,8 @@ class BisectionAnswer:
 class Journal(Protocol):
     """Keeps the probes of one bisection.
 
-    A method returns when what it writes would survive a kill. It may raise ``StoreError`` where another process took the
-    bisection over: the coordinator cancels its probes then, and lets the error pass.
+    A method returns when what it writes would survive a kill. It may raise ``StoreError`` where another process took
+    the bisection over: the coordinator cancels its probes then, and lets the error pass.
     """
 
     def load(self) -> Sequence[JournalEntry]:

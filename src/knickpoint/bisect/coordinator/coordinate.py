@@ -68,8 +68,8 @@ def coordinate(
     """Run ``bisection`` on ``pool`` to its end and return the answer.
 
     What the journal has already counts; probes that had begun and have no result are submitted again under their ids.
-    ``stop`` is asked at least twice a second; ``progress`` is called after each change. However this ends, the probes under
-    way are cancelled.
+    ``stop`` is asked at least twice a second; ``progress`` is called after each change. However this ends, the probes
+    under way are cancelled.
 
     Raises:
         StoreError: the journal cannot be written, or another process took the bisection over.
@@ -268,7 +268,7 @@ class _Run:
         return Budget(recipe.probes_allowed(self.base.candidates), recipe.most_minutes * 60, spent, seconds)
 
     def _unmeasured_end(self) -> str:
-        """Say which end cannot be measured, "" where both can or where their levels are known from the history."""
+        """Name the end that cannot be measured, "" if both can or their levels are known from the history."""
         ends = (("good", 0, self.base.before), ("bad", self.base.candidates, self.base.after))
         for name, place, level in ends:
             if place in self.evidence.reasons and not level.count:
@@ -286,7 +286,7 @@ class _Run:
         return conclusion.open
 
     def _without_change(self, conclusion: Conclusion) -> str:
-        """Say how the ends compare, and which stretch without a measurement is the longest: there changes could cancel."""
+        """Compare the ends in words, and name the longest stretch without a measurement: changes there could cancel."""
         measured = sorted({0, self.base.candidates, *(o.place for o in self.evidence.observations)})
         first, last = max(pairwise(measured), key=lambda pair: pair[1] - pair[0])
         if last - first < _CANCELLING:

@@ -35,7 +35,7 @@ class Evidence:
 
 
 def read_evidence(bisection: Bisection, entries: Sequence[JournalEntry]) -> Evidence:
-    """Return what the ended probes say."""
+    """Return the evidence of the ended probes."""
     ended = [entry for entry in entries if entry.result is not None]
     trace = _followed(bisection.trace, ended) if bisection.measures else ""
     observations: list[Observation] = []
@@ -105,7 +105,10 @@ def _named(keys: Sequence[str]) -> str:
 def estimate_levels(
     evidence: Evidence, entries: Sequence[JournalEntry], places: Sequence[int]
 ) -> tuple[LevelEstimate | None, LevelEstimate | None]:
-    """Return the levels before the first of ``places`` and from the last of them on; None where no probe has a value."""
+    """Return the levels before the first of ``places`` and from the last of them on.
+
+    None where no probe has a value.
+    """
     values = [(o.place, o.value) for o in evidence.observations if o.passed is None]
     unit = next(
         (

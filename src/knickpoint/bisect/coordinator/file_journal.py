@@ -22,9 +22,9 @@ _VERSION: Final = 1
 class FileJournal:
     """The journal of one bisection in the file ``path``; one process at a time may have it open.
 
-    Each line is one object with one member: ``bisection`` (what is searched, the first line), ``begin``, ``result``, ``drop``
-    or ``log``. A line counts once it ends with a line break and is on the disk. What a kill left of a last line is cut off.
-    The contents of results files are left out.
+    Each line is one object with one member: ``bisection`` (what is searched, the first line), ``begin``, ``result``,
+    ``drop`` or ``log``. A line counts once it ends with a line break and is on the disk. What a kill left of a last
+    line is cut off. The contents of results files are left out.
 
     Attributes:
         path: the file.

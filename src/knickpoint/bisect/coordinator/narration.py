@@ -21,7 +21,7 @@ _LIKELY: Final = 0.95
 
 
 def begin_line(bisection: Bisection, finished: int) -> str:
-    """Say what is searched; ``finished`` probes of an earlier process count already."""
+    """Describe the search at its start; ``finished`` probes of an earlier process count already."""
     commits = counted(len(bisection.commits), "commit")
     if finished:
         return f"Goes on with the search of {commits}; {counted(finished, 'probe')} ended before."
@@ -29,17 +29,17 @@ def begin_line(bisection: Bisection, finished: int) -> str:
 
 
 def planned_line(bisection: Bisection, planned: PlannedProbe) -> str:
-    """Say which commit is measured next, where, and why."""
+    """Name the commit that is measured next, with the device and the reason."""
     return f"Measures {bisection.places[planned.place][:_SHORT]} on {planned.device}: {_why(bisection, planned)}."
 
 
 def outcome_text(result: ProbeResult) -> str:
-    """Return what came of a probe that gave the trace no value."""
+    """Describe a probe that gave the trace no value."""
     return "no value of the trace" if result.outcome is ProbeOutcome.MEASURED else result.outcome.value
 
 
 def result_line(bisection: Bisection, entry: JournalEntry, trace: str, posterior: Posterior) -> str:
-    """Say what came of a probe, and what is left after it."""
+    """Describe the result of a probe, and the candidates left after it."""
     result = entry.result
     assert result is not None
     measured = result.measured.get(trace)
@@ -55,7 +55,7 @@ def moot_line(entry: JournalEntry) -> str:
 
 
 def end_line(bisection: Bisection, answer: BisectionAnswer) -> str:
-    """Say how the search ends."""
+    """Describe the end of the search."""
     names = ", ".join(bisection.places[place][:_SHORT] for place in answer.places[:_SHORT])
     share = f"with a probability of {certainty_text(answer.probability)}"
     reason = f": {answer.reason}" if answer.reason else ""
@@ -71,7 +71,7 @@ def end_line(bisection: Bisection, answer: BisectionAnswer) -> str:
 
 
 def standing_text(posterior: Posterior, places: Sequence[str]) -> str:
-    """Say how far the search has narrowed; ``places`` are the hashes by place, the good end first."""
+    """Describe the candidates that are left; ``places`` are the hashes by place, the good end first."""
     marginal = posterior.marginal
     if posterior.none > 1 - _LIKELY / 2:
         return f"no change with {certainty_text(posterior.none)}"

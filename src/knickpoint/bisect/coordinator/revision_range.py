@@ -107,7 +107,7 @@ def find_revision(git: Git, name: str) -> str:
 
 
 def _unrelated(git: Git, names: Sequence[str], good: str, bad: str) -> InputError:
-    """Say why the good end is no ancestor of the bad end."""
+    """Explain that the good end is not an ancestor of the bad end."""
     shown = [plain_line(name, _LONGEST) for name in names]
     if git.contains(good, bad):
         return InputError(
@@ -127,7 +127,9 @@ def _unrelated(git: Git, names: Sequence[str], good: str, bad: str) -> InputErro
 
 
 FLOOR: Final = 0.5
-"""Share of the prior that all commits have alike. So a commit of which nothing speaks keeps half of its even share, and the
+"""Share of the prior that all commits have alike.
+
+So a commit of which nothing speaks keeps half of its even share, and the
 evidence against it costs one measurement, never ten."""
 
 
@@ -162,7 +164,10 @@ def commit_priors(
 
 
 def capped(shares: Sequence[float]) -> tuple[float, ...] | None:
-    """Mix shares with even ones, so that no commit has less than :data:`FLOOR` of an even share; None where all are alike."""
+    """Mix shares with even ones, so that no commit has less than :data:`FLOOR` of an even share.
+
+    None where all are alike.
+    """
     total = sum(shares)
     if total <= 0 or max(shares) - min(shares) < 1e-3 / len(shares):
         return None

@@ -1,8 +1,8 @@
 """Find the commit that made a change where two repositories moved between the good and the bad end.
 
 The four combinations of old and new say which repository made the change, or whether both did. Then the commits of that
-repository are searched, with the other one pinned: at its new commit, where the change was seen; where each repository moves
-the value by itself, at its old one, so that the other change does not cover this one.
+repository are searched, with the other one pinned: at its new commit, where the change was seen; where each repository
+moves the value by itself, at its old one, so that the other change does not cover this one.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class OtherRange:
 class TwoRepositoriesAnswer:
     """Which repository made the change, and the commit in it.
 
-    ``attribution`` is None where the combinations could not decide it; then ``reason`` says why. ``probabilities`` has that of
-    each answer. ``main`` and ``other`` are the answers of the searches in the two repositories, None where none was needed.
-    ``cells`` are the probes of the combinations.
+    ``attribution`` is None where the combinations could not decide it; then ``reason`` says why. ``probabilities`` has
+    that of each answer. ``main`` and ``other`` are the answers of the searches in the two repositories, None where none
+    was needed. ``cells`` are the probes of the combinations.
     """
 
     attribution: Attribution | None
@@ -193,7 +193,10 @@ class _Cells:
         return [*evidence, *(entry.planned.place for entry in self._under_way())]
 
     def _device(self) -> tuple[str, int]:
-        """Return the device that makes these probes, the one that began while it is there, and its slots; 0 for none."""
+        """Return the device that makes these probes, the one that began while it is there, and its slots.
+
+        0 for none.
+        """
         like = self.bisection.job(JournalEntry("", PlannedProbe(0), self._target(0)))
         fitting = {device.name: device.slots for device in self.pool.devices() if device.fits(like)}
         used = next((entry.result.device for entry in self.done if entry.result), "")
@@ -211,7 +214,7 @@ class _Cells:
         return [CellValue(bool(o.place & 1), bool(o.place & 2), o.value, o.passed) for o in observations]
 
     def _obstacle(self, *, stopped: bool) -> str:
-        """Say why nothing more is measured, "" where something can be."""
+        """Return the reason to measure nothing more, "" if something can be measured."""
         if stopped:
             return "stopped"
         for cell, why in sorted(read_evidence(self.bisection, self.done).reasons.items()):

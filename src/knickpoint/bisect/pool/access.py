@@ -1,7 +1,7 @@
 """What proves that a connection belongs to the pool: certificates on both sides, a secret, or both.
 
-Dask runs what it receives as code. So each connection is TLS, and each side verifies the certificate of the other before it
-reads anything.
+Dask runs what it receives as code. So each connection is TLS, and each side verifies the certificate of the other
+before it reads anything.
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ class PoolAccess:
         return made
 
     def scheduler(self, seconds: float) -> Any:
-        """Return the scheduler as an object (``rpc`` of Dask) whose methods ask it; connecting takes at most ``seconds``.
+        """Return the scheduler as an object (``rpc`` of Dask) whose methods ask it.
+
+        Connecting takes at most ``seconds``.
 
         Raises:
             ConfigError: the certificates cannot be used.
@@ -138,16 +140,16 @@ class PoolAccess:
         return remote(self.address, connection_args=connection, timeout=seconds)
 
     def proof(self, identity: str) -> str:
-        """Return what proves that the holder of ``identity`` knows the secret, "" where the pool has none."""
+        """Return the proof that the holder of ``identity`` knows the secret, "" if the pool has none."""
         return hmac.digest(self.secret.encode(), identity.encode(), "sha256").hex() if self.secret else ""
 
     def proves(self, identity: str, proof: str) -> bool:
-        """Return whether a proof is that of the secret for ``identity``."""
+        """Return True if a proof is that of the secret for ``identity``."""
         return hmac.compare_digest(self.proof(identity).encode(), proof.encode())
 
 
 def pool_access(settings: PoolSettings, directory: Path) -> PoolAccess:
-    """Return how the pool of a configuration is reached; files are relative to ``directory``.
+    """Return the access to the pool of a configuration; files are relative to ``directory``.
 
     Raises:
         ConfigError: the address or the credentials cannot be used, or there are none.
@@ -187,7 +189,7 @@ def connection_trouble(error: BaseException) -> str:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Return whether a connection failed because a side does not accept the certificate of the other."""
+    """Return True if a connection failed because a side does not accept the certificate of the other."""
     return any(isinstance(cause, ssl.SSLError) or type(cause).__name__ == _REFUSAL for cause in _causes(error))
 
 

@@ -1,7 +1,7 @@
 """The agent: it lends this machine to a pool, one device with some slots.
 
-It is a worker of Dask that runs no tasks: orders come over its connection to the scheduler, and a pool of this machine makes
-the probes. It joins again by itself when the scheduler was away.
+It is a worker of Dask that runs no tasks: orders come over its connection to the scheduler, and a pool of this machine
+makes the probes. It joins again by itself when the scheduler was away.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class RefusedError(ServiceError):
 class Agent:
     """Lends a device to the pool at ``access`` until it is drained or stopped.
 
-    ``announce`` hears one line about each probe and connection. ``call`` makes a probe, as module:name. A result is kept until
-    the scheduler says that it has it, and handed in before the agent joins again.
+    ``announce`` hears one line about each probe and connection. ``call`` makes a probe, as module:name. A result is
+    kept until the scheduler says that it has it, and handed in before the agent joins again.
     """
 
     access: PoolAccess

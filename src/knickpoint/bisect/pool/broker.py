@@ -1,7 +1,7 @@
 """The broker: what the scheduler of a pool decides, without its network.
 
-It knows the agents that joined, the sessions of those who submit jobs, and the job table. Its methods take the time, and
-leave orders for agents, which the scheduler sends. So most of the behaviour of a pool is tested without one.
+It knows the agents that joined, the sessions of those who submit jobs, and the job table. Its methods take the time,
+and leave orders for agents, which the scheduler sends. So most of the behaviour of a pool is tested without one.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ class Broker:
     def result(self, name: str, run: str, digest: str, result: ProbeResult, now: float) -> None:
         """Take the result of an agent, made under the recipe with ``digest``.
 
-        One of a run that the agent does not have any more serves the job that still waits for it: an earlier scheduler gave
-        the order. Where no job does yet, it is kept for a while; where the probe was given up, it counts as nothing.
+        One of a run that the agent does not have any more serves the job that still waits for it: an earlier scheduler
+        gave the order. Where no job does yet, it is kept for a while; where the probe was given up, it counts as
+        nothing.
         """
         self.hear(name, now)
         read = replace(result, device=name)
@@ -164,8 +165,8 @@ class Broker:
     ) -> tuple[str, ...]:
         """Make ``probes`` all that a session asks for, and return those of them whose job is not known here.
 
-        ``number`` counts the calls of the session: one that was overtaken by a later one changes nothing. Jobs that are not
-        among ``probes`` any more are cancelled, unless another session asks for the same probe.
+        ``number`` counts the calls of the session: one that was overtaken by a later one changes nothing. Jobs that are
+        not among ``probes`` any more are cancelled, unless another session asks for the same probe.
         """
         known = self._sessions.setdefault(session, _Session(now))
         known.heard = now
@@ -186,7 +187,7 @@ class Broker:
         return tuple(sorted(wanted - known.probes))
 
     def knows(self, session: str) -> bool:
-        """Return whether a session has submitted anything since the scheduler started."""
+        """Return True if a session has submitted anything since the scheduler started."""
         return session in self._sessions
 
     def collect(self, session: str, taken: Sequence[str], now: float) -> tuple[ProbeResult, ...]:
@@ -201,7 +202,7 @@ class Broker:
         return tuple(known.results.values())
 
     def refused(self, session: str) -> Mapping[str, str]:
-        """Return why jobs of a session are not made, by probe."""
+        """Return the reasons for which jobs of a session are refused, by probe."""
         known = self._sessions.get(session)
         return dict(known.refused) if known is not None else {}
 

@@ -29,8 +29,8 @@ class Credentials:
 def credentials_of_secret(secret: str, name: str) -> Credentials:
     """Return new credentials that only those accept, and can make, who know ``secret``.
 
-    The secret gives the private key of an authority (scrypt, so that a guess is slow), and this signs a new certificate. Both
-    sides of a connection show one: the secret itself never travels.
+    The secret gives the private key of an authority (scrypt, so that a guess is slow), and this signs a new
+    certificate. Both sides of a connection show one: the secret itself never travels.
 
     Raises:
         ConfigError: the secret is short enough to be guessed, or the package ``cryptography`` is missing.
@@ -54,7 +54,9 @@ def credentials_of_secret(secret: str, name: str) -> Credentials:
 
 
 def make_certificate_files(directory: Path, names: tuple[str, ...]) -> tuple[Path, ...]:
-    """Make an authority in ``directory``, unless it is there, and a certificate with its key for each name; return the files.
+    """Make an authority in ``directory``, unless it is there, and a certificate with its key for each name.
+
+    Return the files.
 
     Raises:
         InputError: a name is none of a file, a certificate is there already, or the directory cannot be written.

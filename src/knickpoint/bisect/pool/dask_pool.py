@@ -31,8 +31,8 @@ Answer = TypeVar("Answer")
 class DaskPool:
     """Submits jobs to the scheduler at ``access``; see :class:`~knickpoint.bisect.job.DevicePool`.
 
-    A scheduler that is away, or starts again, costs nothing but time: the jobs without a result are submitted again, under
-    their ids. ``announce`` hears one line when the connection is lost or comes back.
+    A scheduler that is away, or starts again, costs nothing but time: the jobs without a result are submitted again,
+    under their ids. ``announce`` hears one line when the connection is lost or comes back.
 
     ``only`` names the devices to use; without it, all are.
 
@@ -251,7 +251,7 @@ def _check_names(only: Collection[str], devices: Sequence[Device], address: str)
 
 
 def device_statuses(access: PoolAccess, *, session: str = "knick devices") -> tuple[DeviceStatus, ...]:
-    """Return what each device of a pool does, by name.
+    """Return the status of each device of a pool, by name.
 
     Raises:
         ServiceError: no scheduler answers, or it refuses the credentials.

@@ -25,7 +25,10 @@ Document = TypeVar("Document")
 
 
 def document_of(value: Any) -> Any:
-    """Return a dataclass as dicts, lists and plain values; its fields may hold texts, numbers, enums, tuples and mappings."""
+    """Return a dataclass as dicts, lists and plain values.
+
+    Its fields may hold texts, numbers, enums, tuples and mappings.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: document_of(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):

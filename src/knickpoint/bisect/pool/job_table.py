@@ -37,9 +37,9 @@ def assign(
 ) -> tuple[Assignment, ...]:
     """Return the probes to start.
 
-    ``waiting`` is in the order of submission. ``free`` has the number of free slots by name of the device. ``usage`` has the
-    device seconds that each requester has used so far, probes under way included; ``seconds`` is what one more probe is
-    expected to take. At most ``most`` probes start.
+    ``waiting`` is in the order of submission. ``free`` has the number of free slots by name of the device. ``usage``
+    has the device seconds that each requester has used so far, probes under way included; ``seconds`` is what one more
+    probe is expected to take. At most ``most`` probes start.
 
     Takes O(starts × jobs × devices).
     """
@@ -66,7 +66,7 @@ def assign(
 
 
 def can_share(job: ProbeJob, jobs: Sequence[ProbeJob], device: Device) -> bool:
-    """Return whether a probe of ``jobs`` on a device serves ``job`` as well: it measures the same, and reads it alike.
+    """Return True if a probe of ``jobs`` on a device serves ``job`` as well: it measures the same, and reads it alike.
 
     Two jobs of one requester never share: they are two measurements of one commit, and one value counts once.
     """
@@ -82,7 +82,7 @@ def can_share(job: ProbeJob, jobs: Sequence[ProbeJob], device: Device) -> bool:
 
 
 def _reading(job: ProbeJob) -> tuple[object, ...]:
-    """Return what decides how the results of a probe are read and named."""
+    """Return the settings by which the results of a probe are read and named."""
     return replace(job.ingest, sources={}), dict(job.added_params)
 
 
@@ -159,7 +159,7 @@ class JobTable:
         self.waiting[job.probe] = job
 
     def has(self, probe: str) -> bool:
-        """Return whether a job waits or is under way."""
+        """Return True if a job waits or is under way."""
         return self.job(probe) is not None
 
     def job(self, probe: str) -> ProbeJob | None:
@@ -278,7 +278,7 @@ class LateResult:
     digest: str
 
     def serves(self, job: ProbeJob) -> bool:
-        """Return whether the probe is that of ``job``: the same id, target, recipe, and a device that the job may have."""
+        """Return True if the probe is that of ``job``: the same id, target, recipe, and a device that the job may have."""
         here = job.device in {"", self.result.device}
         asked = (job.probe, job.target, job.recipe.digest)
         return here and asked == (self.result.probe, self.result.target, self.digest)

@@ -38,10 +38,10 @@ class _Thread:
 class LocalPool:
     """Makes probes in processes of this machine; see :class:`~knickpoint.bisect.job.DevicePool`.
 
-    At most ``at_once`` probes run at a time, those of other pools and programs of the user on this machine included: they
-    share its slots. Where ``of_machine`` is false, this machine is only the host of the devices, and those over the same
-    workspace share slots. Without ``devices`` there is one device, with the name of the machine. ``progress`` hears, from other
-    threads, what a probe does: its id and a line.
+    At most ``at_once`` probes run at a time, those of other pools and programs of the user on this machine included:
+    they share its slots. Where ``of_machine`` is false, this machine is only the host of the devices, and those over
+    the same workspace share slots. Without ``devices`` there is one device, with the name of the machine. ``progress``
+    hears, from other threads, what a probe does: its id and a line.
     """
 
     def __init__(

@@ -35,9 +35,10 @@ def open_pool(
 ) -> DevicePool:
     """Open the pool of ``settings``, whose files are relative to ``directory``; close it at the end.
 
-    Without an address, this machine makes the probes, in ``workspace``. It is described by the section of ``devices`` with its
-    name; without one it states ``params``. ``progress`` hears of each of its probes the id and a line. With an address,
-    ``announce`` hears when the scheduler is away or comes back. ``only`` names the devices to use, :data:`LOCAL` for this machine.
+    Without an address, this machine makes the probes, in ``workspace``. It is described by the section of ``devices``
+    with its name; without one it states ``params``. ``progress`` hears of each of its probes the id and a line. With an
+    address, ``announce`` hears when the scheduler is away or comes back. ``only`` names the devices to use,
+    :data:`LOCAL` for this machine.
 
     Raises:
         InputError: one of the devices that are named takes no probes.

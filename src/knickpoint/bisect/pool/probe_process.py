@@ -1,7 +1,8 @@
 """The process of one probe: it reads a job from its standard input, makes the probe, and writes what becomes of it.
 
-The first line of the input is the order, as JSON. A second line, or the end of the input, cancels the probe: so it ends by
-itself when the program that started it dies. The output is one JSON object a line: ``progress``, and at last ``result``.
+The first line of the input is the order, as JSON. A second line, or the end of the input, cancels the probe: so it ends
+by itself when the program that started it dies. The output is one JSON object a line: ``progress``, and at last
+``result``.
 """
 
 from __future__ import annotations

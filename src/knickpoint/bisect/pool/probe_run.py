@@ -70,7 +70,8 @@ def lost(job: ProbeJob, device: str, reason: str, *, seconds: float = 0.0, outpu
 class ProbeRun:
     """One probe on a device of this machine: :meth:`make` runs it to its end, :meth:`cancel` ends it from another thread.
 
-    ``silent_seconds`` is how long the process may be without progress. ``call`` is what makes the probe, as module:name.
+    ``silent_seconds`` is how long the process may be without progress. ``call`` is what makes the probe, as
+    module:name.
     """
 
     job: ProbeJob
@@ -153,7 +154,10 @@ class ProbeRun:
     def _follow(
         self, process: subprocess.Popen[bytes], progress: Callable[[str], None]
     ) -> tuple[ProbeResult | None, str]:
-        """Read the reports of the process until it has a result, or has to end; return the result, or why there is none."""
+        """Read the reports of the process until it has a result, or has to end.
+
+        Return the result, or why there is none.
+        """
         assert process.stdout is not None
         assert process.stdin is not None
         rest = b""
@@ -213,7 +217,7 @@ def _drain(process: subprocess.Popen[bytes], kept: list[bytes]) -> None:
 
 
 def _ended_within(process: int, seconds: float) -> bool:
-    """Return whether a child has ended, without taking its exit status; wait for it at most ``seconds``."""
+    """Return True if a child has ended, without taking its exit status; wait for it at most ``seconds``."""
     until = time.monotonic() + seconds
     while True:
         if os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:

@@ -1,8 +1,8 @@
 """The scheduler of a pool: a Dask scheduler whose workers are agents, with the broker behind it.
 
-Dask carries the members, their heartbeats, their resources (the slots of a device) and the messages. No probe is a task of
-Dask: it would run the task of a worker that died elsewhere by itself, and cannot end one that runs. An agent makes all
-connections itself, so that a device needs no port that others reach.
+Dask carries the members, their heartbeats, their resources (the slots of a device) and the messages. No probe is a task
+of Dask: it would run the task of a worker that died elsewhere by itself, and cannot end one that runs. An agent makes
+all connections itself, so that a device needs no port that others reach.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def read_drained(file: Path) -> tuple[str, ...]:
 class PoolScheduler(Scheduler):
     """Joins agents, takes jobs and hands out results.
 
-    ``drained_file`` keeps which devices people drained; ``announce`` hears one line about each agent that joins or leaves.
+    ``drained_file`` keeps which devices people drained; ``announce`` hears one line about each agent that joins or
+    leaves.
     """
 
     def __init__(

@@ -109,7 +109,10 @@ class CommandLimits:
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """How a command ended. ``code`` is its exit code, negative for a signal; ``output`` is the end of what it printed."""
+    """How a command ended.
+
+    ``code`` is its exit code, negative for a signal; ``output`` is the end of what it printed.
+    """
 
     ending: Ending
     code: int
@@ -126,8 +129,8 @@ def run_command(
 ) -> CommandEnd:
     """Run ``command`` in ``directory`` and return how it ended; no process of it is left then.
 
-    It reads nothing, and its output and errors come in one stream. At a limit, and when ``cancelled`` says so, its whole
-    process group is asked to end, and killed where it does not.
+    It reads nothing, and its output and errors come in one stream. At a limit, and when ``cancelled`` says so, its
+    whole process group is asked to end, and killed where it does not.
     """
     started = time.monotonic()
     try:
@@ -182,7 +185,7 @@ def _reached(directory: Path, limits: CommandLimits, cancelled: Callable[[], boo
 
 
 def free_bytes(directory: Path) -> int:
-    """Return how many bytes are free for this user on the disk of ``directory``."""
+    """Return the free bytes for this user on the disk of ``directory``."""
     disk = os.statvfs(directory)
     return disk.f_bavail * disk.f_frsize
 
@@ -197,7 +200,10 @@ def _ask_to_end(process: subprocess.Popen[bytes], output: _OutputEnd) -> None:
 
 
 class _OutputEnd:
-    """The end of what a command prints; the rest is read and forgotten, so that the command never waits for a reader."""
+    """The end of what a command prints.
+
+    The rest is read and forgotten, so that the command never waits for a reader.
+    """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

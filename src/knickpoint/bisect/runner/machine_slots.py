@@ -1,7 +1,7 @@
 """Room for one measurement at a time on this machine, shared by all programs of a user that measure.
 
-A bisection, a schedule and a comparison that run beside each other would measure each other's noise. Each holds a slot while it
-measures, whatever its workspace: slot 0 is the first that everyone takes.
+A bisection, a schedule and a comparison that run beside each other would measure each other's noise. Each holds a slot
+while it measures, whatever its workspace: slot 0 is the first that everyone takes.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def machine_slot(
 ) -> Iterator[int | None]:
     """Hold one of the first ``slots`` slots of this machine for a ``with``: an open file with a lock.
 
-    The value is None when ``given_up()`` comes first. ``waits`` is called once, where another program holds them all. The
-    operating system frees a slot with its last open file. Where ``of_machine`` is false, or without a cache of the user, the
-    programs over one workspace share slots there.
+    The value is None when ``given_up()`` comes first. ``waits`` is called once, where another program holds them all.
+    The operating system frees a slot with its last open file. Where ``of_machine`` is false, or without a cache of the
+    user, the programs over one workspace share slots there.
 
     Raises:
         OSError: no file can be made.

@@ -131,7 +131,7 @@ class Mirror:
             raise HistoryError(error.message, where=without_secrets(self.location), remedy=error.remedy) from error
 
     def _has(self, commit: str) -> bool:
-        """Return whether the mirror has the commit and the files of it are within reach."""
+        """Return True if the mirror has the commit and the files of it are within reach."""
         printed = self._git("cat-file", "--batch-check=%(objecttype)", stdin=f"{commit}^{{tree}}\n".encode())
         return printed.strip() == b"tree"
 

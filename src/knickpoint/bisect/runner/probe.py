@@ -81,9 +81,9 @@ def run_probe(
 ) -> ProbeResult:
     """Make the probe ``job`` on this machine and return what became of it.
 
-    Whatever is wrong with the commit, its commands or its results is an outcome, with a reason in one line. What is wrong
-    with this machine is LOST, and so is a probe that ``cancelled`` ends. ``progress`` is called with the step that begins.
-    Only an interruption of this thread is raised; the commands have ended then.
+    Whatever is wrong with the commit, its commands or its results is an outcome, with a reason in one line. What is
+    wrong with this machine is LOST, and so is a probe that ``cancelled`` ends. ``progress`` is called with the step
+    that begins. Only an interruption of this thread is raised; the commands have ended then.
     """
     started, clock = datetime.now(UTC), time.monotonic()
     probe = _Probe(job, device, workspace.least_free, cancelled, progress)

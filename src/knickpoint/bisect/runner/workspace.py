@@ -57,7 +57,8 @@ class Workspace:
 
     Attributes:
         directory: where all of it lies; nothing is written elsewhere.
-        space_megabytes: what built worktrees may take, and artefacts; half of it each. What was not used for longest goes first.
+        space_megabytes: what built worktrees may take, and artefacts; half of it each. What was not used for longest
+            goes first.
         least_free_megabytes: what has to stay free on the disk; a command that takes more is ended.
     """
 
@@ -217,7 +218,7 @@ def _last_use(directory: Path) -> float:
 
 
 def _bytes_below(directory: Path) -> int:
-    """Return what the files below ``directory`` take on the disk."""
+    """Return the size of the files below ``directory`` in bytes."""
     total = 0
     for folder, _, names in os.walk(directory):
         for name in names:

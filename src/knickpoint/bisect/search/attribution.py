@@ -1,8 +1,8 @@
-"""Say which of two repositories made a change, from measurements of the four combinations of old and new.
+"""Attribute a change to one of two repositories, from measurements of the four combinations of old and new.
 
-Each answer is a linear model of the four levels, or a set of combinations that fail. The noise is unknown, and so are the levels:
-they are integrated out, with what the history knows as the prior. So values count with their noise, and no threshold is
-needed.
+Each answer is a linear model of the four levels, or a set of combinations that fail. The noise is unknown, and so are
+the levels: they are integrated out, with what the history knows as the prior. So values count with their noise, and no
+threshold is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from knickpoint.bisect.search.problem import Level
 class Attribution(Enum):
     """Which repository made the change.
 
-    BOTH: each of them moves the value by itself. INTERACTION: the value moves with both commits together, and not with either alone.
+    BOTH: each of them moves the value by itself. INTERACTION: the value moves with both commits together, and not with
+        either alone.
     """
 
     MAIN = "main"
@@ -86,8 +87,8 @@ _CELLS: Final = 4
 class _Account:
     """What is known before the first measurement.
 
-    Values are treated as ``(value - centre) / unit``. ``shape`` and ``scale`` are those of the inverse gamma prior of the
-    variance of the noise; ``sizes`` of an effect are equally likely; ``movement`` is +1, -1, or 0 for unknown.
+    Values are treated as ``(value - centre) / unit``. ``shape`` and ``scale`` are those of the inverse gamma prior of
+    the variance of the noise; ``sizes`` of an effect are equally likely; ``movement`` is +1, -1, or 0 for unknown.
     """
 
     centre: float
@@ -200,14 +201,17 @@ def _log_of_values(values: Sequence[CellValue], before: Level, after: Level) -> 
 
 
 def _signs(effects: int, movement: int) -> list[tuple[int, ...]]:
-    """Return the directions that the effects may have together; the direction of a single one is known with the movement."""
+    """Return the directions that the effects may have together.
+
+    The direction of a single one is known with the movement.
+    """
     if effects == 1 and movement:
         return [(movement,)]
     return list(product((1, -1), repeat=effects))
 
 
 def _account(measured: NDArray[np.float64], before: Level, after: Level) -> _Account:
-    """Return what is known before the first measurement.
+    """Return the account before the first measurement.
 
     Without a history, the unit is the spread of the values, and the noise may be much less than it.
     """
@@ -234,9 +238,9 @@ def _means_of(cells: NDArray[np.int64], values: NDArray[np.float64]) -> _Means:
 def _log_evidence(design: NDArray[np.float64], means: _Means, effects: Sequence[float], account: _Account) -> float:
     """Return the log evidence of a linear model, up to what all models share.
 
-    The effects have a normal prior around ``effects``, the level of old and old a vague one, the variance of the noise an inverse
-    gamma prior. The covariance of the means, in units of the noise, is D + X V Xᵀ with 1 / count in D; with the variance
-    integrated out, the values have a multivariate t distribution.
+    The effects have a normal prior around ``effects``, the level of old and old a vague one, the variance of the noise
+    an inverse gamma prior. The covariance of the means, in units of the noise, is D + X V Xᵀ with 1 / count in D; with
+    the variance integrated out, the values have a multivariate t distribution.
     """
     there = means.counts > 0
     rows, counts = design[there], means.counts[there]

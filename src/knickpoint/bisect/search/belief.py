@@ -116,7 +116,10 @@ class Gaps:
 
     @cached_property
     def pair_mass(self) -> NDArray[np.float64]:
-        """Prior mass of two changes, the first in gap i and the second in gap j >= i; shape (m + 1, m + 1), sums to 1."""
+        """Prior mass of two changes, the first in gap i and the second in gap j >= i.
+
+        Shape (m + 1, m + 1), sums to 1.
+        """
         squares = np.bincount(self.index, self.prior**2, minlength=len(self.places) + 1)
         mass: NDArray[np.float64] = np.triu(np.outer(self.mass, self.mass), 1)
         mass[np.diag_indices_from(mass)] = np.maximum(self.mass**2 - squares, 0.0) / 2
@@ -132,7 +135,8 @@ class Gaps:
         """Return the probability of each candidate to be one of two culprits; shape (candidates,)."""
         same = np.diag(of_pairs)
         apart = of_pairs.sum(axis=0) + of_pairs.sum(axis=1) - 2 * same
-        # Two culprits in one gap: candidate c is one of them with probability 2 prior_c (mass - prior_c) / (mass^2 - sum of squares).
+        # Two culprits in one gap: candidate c is one of them with probability 2 prior_c (mass - prior_c) / (mass^2 -
+        # sum of squares).
         weights = self.prior * (self.mass[self.index] - self.prior)
         totals = np.bincount(self.index, weights, minlength=len(self.mass))
         share = np.divide(2 * same, totals, out=np.zeros_like(totals), where=totals > 0)
@@ -182,7 +186,8 @@ class Belief:
         change: log Bayes factor of "a commit made the change" against "no commit did"; 0 without observations.
         second: log Bayes factor of several changes against one.
         between: probability of each place to lie between two changes; shape (candidates + 1,).
-        hypotheses: probability of each hypothesis of ``predictions``, given that there are not two changes; shape (m + 3,).
+        hypotheses: probability of each hypothesis of ``predictions``, given that there are not two changes; shape (m +
+            3,).
         predictions: the values that are expected next; None where probes pass or fail, and before the first value.
     """
 

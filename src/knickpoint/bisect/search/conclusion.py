@@ -26,10 +26,11 @@ _STANDARD_ERRORS: Final = 2.0
 
 
 def conclude(problem: Problem, observations: Sequence[Observation], budget: Budget) -> Conclusion | None:
-    """Return how the search ends, or None while it goes on.
+    """Return the conclusion of the search, or None while it goes on.
 
     A culprit is stated with its probability, once it and its parent are measured on one device; candidates that cannot
-    be separated are stated as a range; two changes as several. Where the budget ends first, the candidates that are left.
+    be separated are stated as a range; two changes as several. Where the budget ends first, the candidates that are
+    left.
     """
     return conclude_of(Standing(problem, observations), budget)
 
@@ -73,7 +74,7 @@ def _found(standing: Standing) -> Conclusion:
 
 
 def _contradiction(standing: Standing, culprit: int) -> str:
-    """Say which answers point to another culprit: a place before it that fails, or one after it that passes, more often than not."""
+    """Name the answers that point to another culprit: a place before it that mostly fails, or one after it that mostly passes."""
     balance: Counter[int] = Counter()
     for observation in standing.observations:
         if observation.passed is not None:
@@ -87,7 +88,7 @@ def _contradiction(standing: Standing, culprit: int) -> str:
 
 
 def _open_without_change(standing: Standing) -> str:
-    """Say how the ends compare, what size of a change is excluded, and what between them was not measured.
+    """Compare the ends in words, with the excluded size of a change and the commits that were not measured.
 
     Changes there may cancel each other.
     """
@@ -95,7 +96,10 @@ def _open_without_change(standing: Standing) -> str:
 
 
 def excluded_text(standing: Standing) -> str:
-    """Say above which size a change is excluded, relative to the level before it; "" for answers, and before the first value."""
+    """Say above which size a change is excluded, relative to the level before it.
+
+    "" for answers, and before the first value.
+    """
     if standing.problem.error is not None or not standing.observations:
         return ""
     size = standing.excluded_size
@@ -105,7 +109,7 @@ def excluded_text(standing: Standing) -> str:
 
 
 def _ends_compared(standing: Standing) -> str:
-    """Say how the ends compare: by their values where a movement against the one in question explains all values best."""
+    """Compare the ends in words: by their values if a movement against the one in question explains all values best."""
     belief, problem = standing.belief, standing.problem
     if belief.reversed > belief.none_before + belief.none_after:
         return _ends_reversed(standing)
@@ -165,7 +169,10 @@ def _all_measured(standing: Standing) -> bool:
 
 
 def _left(standing: Standing) -> tuple[tuple[int, ...], float]:
-    """Return the fewest candidates that together reach the probability, or all that are possible; and what they reach."""
+    """Return the fewest candidates that together reach the probability, or all that are possible.
+
+    And what they reach.
+    """
     marginal = standing.belief.posterior.marginal
     order = np.argsort(-marginal, kind="stable")
     reached = np.cumsum(marginal[order])

@@ -205,7 +205,8 @@ class _Account:
         noise: its expected deviation.
         before: expected level of the good end.
         after: expected level of the bad end.
-        covariance: variance of the level before, covariance, variance of the level after, in units of that of the noise.
+        covariance: variance of the level before, covariance, variance of the level after, in units of that of the
+            noise.
         moves: standard deviation of the movement in units of the noise, where nothing else is known of it; else 0.
     """
 
@@ -228,7 +229,8 @@ class Knowledge:
         none_after: prior of one level, that of the bad end.
         single: prior of the levels before and after.
         pair: prior of three levels; the one between is around the middle of the others, and far from sure.
-        moves: variance of the movement where nothing else is known of it, in units of that of the noise; else 0; shape (a, 1).
+        moves: variance of the movement where nothing else is known of it, in units of that of the noise; else 0; shape
+            (a, 1).
     """
 
     none_before: LevelPrior
@@ -257,7 +259,7 @@ def scale_of(problem: Problem, values: Array) -> Scale:
 
 @lru_cache(maxsize=256)
 def knowledge_of(before: Level, after: Level, scale: Scale, *, same_machine: bool = False) -> Knowledge:
-    """Return what is known, in the unit of the scale.
+    """Return the prior knowledge, in the unit of the scale.
 
     With a history: the devices are as the history, or differ by about the noise, or are other machines with another
     movement; and always, that the history says nothing. On the same machine there is no offset, and all values count.
@@ -336,8 +338,8 @@ def _around(level: float, moves: float) -> tuple[float, float, float]:
 class Predictions:
     """What each hypothesis expects of the next value, in the unit of the search.
 
-    The hypotheses are one change in each of the m + 1 gaps, then "no change" at the level of the good end and at that of
-    the bad end; h = m + 3.
+    The hypotheses are one change in each of the m + 1 gaps, then "no change" at the level of the good end and at that
+    of the bad end; h = m + 3.
 
     Attributes:
         devices: names of the devices that have measured.
@@ -361,10 +363,13 @@ class Evidence:
         none_before: no change, and all places have the level of the good end.
         none_after: no change, and all places have the level of the bad end.
         single: one change, in each gap; shape (m + 1,), see :class:`~knickpoint.bisect.search.belief.Gaps`.
-        reversed: one change in the other direction, in each gap; shape (m + 1,). -inf where each direction is the change.
-        pair: two changes, the first in gap i and the second in gap j >= i; shape (m + 1, m + 1), -inf below the diagonal.
+        reversed: one change in the other direction, in each gap; shape (m + 1,). -inf where each direction is the
+            change.
+        pair: two changes, the first in gap i and the second in gap j >= i; shape (m + 1, m + 1), -inf below the
+            diagonal.
         predictions: the values that are expected next; None where probes pass or fail.
-        negligible: probability of each single change to be too small to be the change in question; shape (m + 1,), or None.
+        negligible: probability of each single change to be too small to be the change in question; shape (m + 1,), or
+            None.
         negligible_pair: the same of each two changes, as far as they were measured; shape (m + 1, m + 1), or None.
     """
 

@@ -1,8 +1,9 @@
 """The evidence of one change, or of none, under a mixture of shapes of noise.
 
-Real noise has heavy tails, bursts to one side that are as large as a change, a second mode, or another deviation after the
-change. Each shape is weighed by how well it explains the values. The levels and the deviation of the noise are integrated over a
-grid: values are counted by cell, so that the log likelihood of every level is a product of a table and these counts.
+Real noise has heavy tails, bursts to one side that are as large as a change, a second mode, or another deviation after
+the change. Each shape is weighed by how well it explains the values. The levels and the deviation of the noise are
+integrated over a grid: values are counted by cell, so that the log likelihood of every level is a product of a table
+and these counts.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ _ROOT: Final = float(np.sqrt(2 * np.pi))
 class Change:
     """Which changes are in question: their direction (+1, -1, or 0 for either), and the size from which on they count.
 
-    ``least`` is relative to the level before, whose zero is at ``zero``; or in the unit of the values, where ``zero`` is not a number;
-    0 is the deviation of the noise.
+    ``least`` is relative to the level before, whose zero is at ``zero``; or in the unit of the values, where ``zero``
+    is not a number; 0 is the deviation of the noise.
     """
 
     movement: int
@@ -118,7 +119,9 @@ class MixtureFit:
 
 
 def fit_mixture(values: Array, before: NDArray[np.int64], known: Knowledge, change: Change) -> MixtureFit:
-    """Integrate over shapes, deviations and levels; ``values`` (v,) are in the order of places, and free of offsets of devices.
+    """Integrate over shapes, deviations and levels.
+
+    ``values`` (v,) are in the order of places, and free of offsets of devices.
 
     ``before`` (g,) says how many of them are before the change of each gap.
     """

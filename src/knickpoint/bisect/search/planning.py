@@ -30,7 +30,10 @@ _LEAST_GAIN: Final = 1e-3
 """What a value of an end says at least, in nats; ends that say as much are measured as often."""
 
 _ENDS_AGREE: Final = 0.02
-"""And while one change has at least this probability; below it, only two that cancel each other are left to look for."""
+"""And while one change has at least this probability.
+
+Below it, only two that cancel each other are left to look for.
+"""
 
 
 def plan(
@@ -41,8 +44,9 @@ def plan(
 ) -> tuple[PlannedProbe, ...]:
     """Return the probes to start now, at most one for each free device.
 
-    First the ends, both on one device; then places at the quantiles of the posterior, so that what is under way and what
-    is new divide it evenly; last the culprit and its parent, on one device. Fewer than devices where no more is worth it.
+    First the ends, both on one device; then places at the quantiles of the posterior, so that what is under way and
+    what is new divide it evenly; last the culprit and its parent, on one device. Fewer than devices where no more is
+    worth it.
     """
     return plan_of(Standing(problem, observations), under_way, devices)
 
@@ -50,7 +54,7 @@ def plan(
 def moot(
     problem: Problem, observations: Sequence[Observation], under_way: Sequence[PlannedProbe]
 ) -> tuple[PlannedProbe, ...]:
-    """Return what is under way and no longer worth its answer, since the answer is known or the search has ended."""
+    """Return the probes under way that are no longer worth their answer: it is known, or the search has ended."""
     return moot_of(Standing(problem, observations), under_way)
 
 
@@ -78,7 +82,7 @@ def moot_of(standing: Standing, under_way: Sequence[PlannedProbe]) -> tuple[Plan
 
 
 def _worth(standing: Standing) -> NDArray[np.bool_]:
-    """Return which places are worth a probe; shape (candidates + 1,)."""
+    """Return the places that are worth a probe; shape (candidates + 1,)."""
     before = standing.change_at_or_before
     worth = (before >= _OPEN) & (before <= 1 - _OPEN)
     if not worth.any():
@@ -119,8 +123,9 @@ def _verify(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
 def _confirm(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequence[str]) -> tuple[PlannedProbe, ...]:
     """Measure culprit and parent again, until it is sure that there was a change.
 
-    Values are measured in turns on each device. Of answers, the parent denies that the change was earlier, or that all is at the
-    level of the bad end; the culprit that it is later, or that all is at that of the good end. The side that is more open has more probes.
+    Values are measured in turns on each device. Of answers, the parent denies that the change was earlier, or that all
+    is at the level of the bad end; the culprit that it is later, or that all is at that of the good end. The side that
+    is more open has more probes.
     """
     sides = [place for number in standing.likely_culprits for place in standing.sides_of(number)]
     if not sides:
@@ -195,7 +200,10 @@ def _wanted_ends(standing: Standing, running: Sequence[int]) -> list[int]:
 
 
 def _denying_end(standing: Standing, counts: Mapping[int, int]) -> list[int]:
-    """Return the end whose answers may deny the likelier half of "none"; at times the other one, whose rate counts too."""
+    """Return the end whose answers may deny the likelier half of "none".
+
+    At times the other one, whose rate counts too.
+    """
     belief = standing.belief
     denying = 0 if belief.none_after > belief.none_before else standing.problem.candidates
     return sorted(counts, key=lambda place: (counts[place] + 1) * (1 if place == denying else _DENIES))[:1]
@@ -282,7 +290,7 @@ def _focus(standing: Standing) -> NDArray[np.float64]:
 
 
 def _between(standing: Standing) -> bool:
-    """Return whether the ends agree, so that only changes that cancel each other are left to look for."""
+    """Return True if the ends agree, so that only changes that cancel each other are left to look for."""
     posterior = standing.belief.posterior
     agree = posterior.none > _ENDS_DIFFER and float(posterior.single.sum()) <= _ENDS_AGREE
     return agree or (standing.without_change >= standing.problem.probability and standing.unseen_between > 0)

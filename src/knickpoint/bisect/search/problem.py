@@ -45,17 +45,18 @@ class Level:
 class Problem:
     """A range of commits with a change in it.
 
-    Places are numbered from 0, the good end, to ``candidates``, the bad end; candidate ``c`` (1 to ``candidates``) is the
-    commit at place ``c``: with it the change begins. ``prior`` has the probability of each candidate (``candidates``
-    numbers, at place c - 1, which sum to 1, with a floor so that evidence always wins); None is uniform. ``none`` is the
-    prior probability that no commit of the range made the change. ``several`` is that of more than one change in the
-    range. ``before`` and ``after`` are the levels of the history; ``same_machine`` says that the devices of the search measured
-    it, so that it has no offset against them. ``movement`` is +1, -1, or 0 where either is possible.
-    ``error`` is set where probes pass or fail: the probability of a wrong answer, None where probes measure values and 0
-    where answers are exact. ``unknown_error`` says that ``error`` is a guess, so that it is estimated. ``skipped`` are
-    the places that cannot be measured. ``costs`` are relative costs of a probe at each place (``candidates`` + 1 numbers), None where all cost
-    the same. ``probability`` is what the culprit has to reach. ``least`` is the size of the least change in question, relative to the level of
-    the good end; 0 is half that of the history, or without one the noise of a probe.
+    Places are numbered from 0, the good end, to ``candidates``, the bad end; candidate ``c`` (1 to ``candidates``) is
+    the commit at place ``c``: with it the change begins. ``prior`` has the probability of each candidate
+    (``candidates`` numbers, at place c - 1, which sum to 1, with a floor so that evidence always wins); None is
+    uniform. ``none`` is the prior probability that no commit of the range made the change. ``several`` is that of more
+    than one change in the range. ``before`` and ``after`` are the levels of the history; ``same_machine`` says that the
+    devices of the search measured it, so that it has no offset against them. ``movement`` is +1, -1, or 0 where either
+    is possible. ``error`` is set where probes pass or fail: the probability of a wrong answer, None where probes
+    measure values and 0 where answers are exact. ``unknown_error`` says that ``error`` is a guess, so that it is
+    estimated. ``skipped`` are the places that cannot be measured. ``costs`` are relative costs of a probe at each place
+    (``candidates`` + 1 numbers), None where all cost the same. ``probability`` is what the culprit has to reach.
+    ``least`` is the size of the least change in question, relative to the level of the good end; 0 is half that of the
+    history, or without one the noise of a probe.
     """
 
     candidates: int
@@ -99,8 +100,8 @@ class Posterior:
     """What is known after some observations.
 
     ``single`` has the probability of each candidate to be the only culprit (``candidates`` numbers), ``none`` that no
-    commit made the change, ``several`` that more than one did; together they sum to 1. ``marginal`` is the probability of
-    each candidate to be a culprit, alone or with others.
+    commit made the change, ``several`` that more than one did; together they sum to 1. ``marginal`` is the probability
+    of each candidate to be a culprit, alone or with others.
     """
 
     single: NDArray[np.float64]
@@ -123,8 +124,9 @@ class ConclusionKind(Enum):
 class Conclusion:
     """The end of a search: the places of the culprits, how sure they are, and the places that stay open.
 
-    ``places`` has one place for a culprit, the candidates that are left for a range, a place for each change where several
-    are found. ``probability`` is that of what is stated. ``open`` says in words what is not decided, "" for nothing.
+    ``places`` has one place for a culprit, the candidates that are left for a range, a place for each change where
+    several are found. ``probability`` is that of what is stated. ``open`` says in words what is not decided, "" for
+    nothing.
     """
 
     kind: ConclusionKind

@@ -27,7 +27,10 @@ _VALUES: Final = 2
 """Values that a culprit and its parent need on one device."""
 
 _SIZES: Final = tuple(float(f"{10 ** (number / 20):.2g}") for number in range(-80, 21))
-"""Sizes of a change that an answer may exclude, from 0.01 % to ten times the level; each is about an eighth larger than the last."""
+"""Sizes of a change that an answer may exclude, from 0.01 % to ten times the level.
+
+Each is about an eighth larger than the last.
+"""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,10 @@ class Standing:
         return self.ends_are_certain or belief.change >= _CHANGE_AGAINST_NONE
 
     def beside(self, number: int) -> tuple[float, float]:
-        """Return the probabilities that the change was before a likely culprit, or is after it; "none" counts on both sides."""
+        """Return the probabilities that the change was before a likely culprit, or is after it.
+
+        "none" counts on both sides.
+        """
         belief = self.belief
         alone = np.bincount(self.classes, belief.posterior.single)
         return float(alone[:number].sum()) + belief.none_after, float(alone[number + 1 :].sum()) + belief.none_before
@@ -150,7 +156,10 @@ class Standing:
 
     @cached_property
     def excluded_size(self) -> float:
-        """The least size of a change that the values exclude, relative to the level before it; inf where they exclude none."""
+        """The least size of a change that the values exclude, relative to the level before it.
+
+        Inf where they exclude none.
+        """
         if self.problem.error is not None or not self.observations:
             return math.inf
         first = bisect_left(_SIZES, 1, key=self.excludes)
@@ -177,15 +186,15 @@ class Standing:
         return bool(self.culprits) and not any(self.unverified(number) for number in self.culprits)
 
     def unverified(self, number: int) -> bool:
-        """Return whether no device has measured a culprit and its parent as often as it takes."""
+        """Return True if no device has measured a culprit and its parent as often as it takes."""
         devices = (*self.measured_by_device, "")
         return all(self.lacking(number, device) for device in devices)
 
     def lacking(self, number: int, device: str) -> tuple[int, ...]:
-        """Return which of a culprit's parent and the culprit a device has to measure, the next one first.
+        """Return the places that a device has to measure, the culprit, its parent or both, the next one first.
 
-        Values need a second one on each side, and one of the pairs beside each other: a burst on one probe, or a machine that
-        is slower for a while, is as large as a change.
+        Values need a second one on each side, and one of the pairs beside each other: a burst on one probe, or a
+        machine that is slower for a while, is as large as a change.
         """
         sides = self.sides_of(number)
         if self.problem.error is not None:
@@ -207,7 +216,10 @@ class Standing:
 
     @cached_property
     def measured_by_device(self) -> dict[str, list[int]]:
-        """The places that each device has measured, in order; answers do not depend on the device, so that all count as one."""
+        """The places that each device has measured, in order.
+
+        Answers do not depend on the device, so that all count as one.
+        """
         measured: dict[str, list[int]] = {}
         for observation in self.observations:
             device = observation.device if self.problem.error is None else ""
@@ -228,7 +240,9 @@ class Standing:
 
     @cached_property
     def doubt(self) -> NDArray[np.float64]:
-        """How open the answer of a probe that passes or fails is: the lesser of both probabilities; shape (candidates + 1,).
+        """How open the answer of a probe that passes or fails is: the lesser of both probabilities.
+
+        Shape (candidates + 1,).
 
         It is half of what is unknown in the answer, so that a place with little of it says little, however often it is
         measured. Two changes count as one that the second takes back.
@@ -297,7 +311,7 @@ class Standing:
         return np.asarray((total - width / 2) / (total[-1] or 1.0), dtype=np.float64)
 
     def count_at(self, place: int, probes: Iterable[int] = ()) -> int:
-        """Return how many observations, and probes of the given places, a place has."""
+        """Return the number of observations, and of the given probes, at a place."""
         return sum(o.place == place for o in self.observations) + sum(probe == place for probe in probes)
 
 

@@ -46,14 +46,16 @@ def least_movement(problem: Problem, scale: Scale) -> float:
 
 
 def change_in_question(problem: Problem, scale: Scale) -> Change:
-    """Return which changes count, in the unit of the scale."""
+    """Return the changes that count, in the unit of the scale."""
     if problem.least:
         return Change(problem.movement, problem.least, -scale.centre / scale.unit)
     return Change(problem.movement, least_movement(problem, scale))
 
 
 def negligible_steps(fitted: Estimate, least: float) -> Array:
-    """Return the probability that all levels that were measured are closer together than the least movement; shape (a, h).
+    """Return the probability that all levels that were measured are closer together than the least movement.
+
+    Shape (a, h).
 
     The level of a segment without values is not known, and no reason to go on: measuring places decides what was seen.
     """
@@ -234,8 +236,8 @@ def _best_of(estimate: Estimate) -> Fit:
 def evidence_of_values(problem: Problem, observations: Sequence[Observation]) -> Evidence:
     """Return the evidence of observations with values.
 
-    One change and none are weighed under many shapes of noise. Normal noise with a few outliers says what values to expect, and how
-    much better two changes explain them than one.
+    One change and none are weighed under many shapes of noise. Normal noise with a few outliers says what values to
+    expect, and how much better two changes explain them than one.
     """
     values, known, fitted = _fitted(problem, observations)
     found = _mixture_evidence(problem, values, known, fitted)
@@ -336,7 +338,8 @@ def _standard(estimate: Estimate) -> Array:
 def _moved(moves: Array, estimate: Estimate) -> Array:
     """Weigh a vague prior of the movement by its square, so that a movement near zero is not one.
 
-    Without it, "no change" could never gain much on "a very small change" (the moment prior of Johnson and Rossell, 2010).
+    Without it, "no change" could never gain much on "a very small change" (the moment prior of Johnson and Rossell,
+    2010).
     """
     moment = estimate.movement**2 / estimate.variance + estimate.movement_variance
     return np.asarray(np.where(moves > 0, np.log(moment / np.maximum(moves, 1e-300)), 0.0))
@@ -381,7 +384,9 @@ def _without_outliers(values: Values, known: Knowledge) -> _Fitted:
 
 
 def _first_weights(values: Values) -> Array:
-    """Return 0 for values that are far from all values near them, while these are close to each other; 1 for the others.
+    """Return 0 for values that are far from all values near them, while these are close to each other.
+
+    1 for the others.
 
     One gross outlier would otherwise widen the noise until it is none.
     """
@@ -407,7 +412,7 @@ def _weights(values: Values, fitted: _Fitted) -> Array:
 
 
 def _distance_to_neighbours(values: Values, corrected: Array) -> Array:
-    """Return how far each value is from the nearest other one of its place and the places next to it."""
+    """Return the distance of each value to the nearest other one of its place and of the places next to it."""
     near = np.abs(values.index[:, None] - values.index[None, :]) <= 1
     np.fill_diagonal(near, val=False)
     distance = np.abs(corrected[:, None] - corrected[None, :])

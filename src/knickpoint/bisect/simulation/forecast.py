@@ -34,7 +34,8 @@ class Forecast:
         alone: mean hours of a bisection that has all devices which the schedule leaves.
         utilisation: share of the device hours that was used, until the last commit arrived.
         schedule_load: devices that measuring new commits keeps busy, on average.
-        bisection_load: bisections an hour times the hours of one alone: below 1, one ends before the next begins, on average.
+        bisection_load: bisections an hour times the hours of one alone: below 1, one ends before the next begins, on
+            average.
         wrong: bisections that named a commit which made no change.
         unnamed: bisections that named no commit.
     """

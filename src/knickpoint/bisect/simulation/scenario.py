@@ -42,9 +42,11 @@ class Scenario:
         failure_rate: probability that a probe is lost, at its end; it is made again.
         unbuildable: share of commits that cannot be measured.
         delta: how far a change moves the level, in standard deviations of single values.
-        bursts: share of the probes that other work makes 1.3 to 2 times slower; a level is 100 standard deviations then.
+        bursts: share of the probes that other work makes 1.3 to 2 times slower; a level is 100 standard deviations
+            then.
         second_mode: share of the probes that are in a second mode, 8 standard deviations higher.
-        sticky: probability that a device stays in its mode from one probe to the next, besides that of drawing it again.
+        sticky: probability that a device stays in its mode from one probe to the next, besides that of drawing it
+            again.
         error: probability that a probe that passes or fails is wrong, 0 for exact answers; None measures values.
         history: how many values the history has at each level.
         commits_per_hour: how many commits arrive; 0 plays one bisection after the other, each alone on the pool.
@@ -137,7 +139,8 @@ class Scenario:
         """How many commits the schedule measures in an hour, on average.
 
         A batch is its oldest commit and those that arrive while it waits, as a Poisson process, but at most
-        ``schedule_commits``: its mean size is 1 + the sum over k < ``schedule_commits`` of the probability of k or more arrivals.
+        ``schedule_commits``: its mean size is 1 + the sum over k < ``schedule_commits`` of the probability of k or more
+        arrivals.
         """
         if self.mode is ScheduleMode.EACH or not self.commits_per_hour:
             return self.commits_per_hour
@@ -151,7 +154,8 @@ def _refused(name: str, value: object, wanted: str) -> InputError:
     return InputError(f"{value} cannot be played", where=name, remedy=f"State {wanted}.")
 
 
-# The arrival of commits, and the batches of them of which the schedule measures the newest; the policy is that of real schedules.
+# The arrival of commits, and the batches of them of which the schedule measures the newest; the policy is that of real
+# schedules.
 
 
 _BEGIN: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -171,7 +175,10 @@ class Batch:
 
 
 def batches(scenario: Scenario) -> Iterator[Batch]:
-    """Yield batches without end, in order of time; commits arrive independently of each other, and the schedule decides."""
+    """Yield batches without end, in order of time.
+
+    Commits arrive independently of each other, and the schedule decides.
+    """
     random = np.random.default_rng((scenario.seed, 1))
     settings = ScheduleSettings(
         "simulation", "", mode=scenario.mode, commits=scenario.schedule_commits, minutes=scenario.schedule_minutes

@@ -134,7 +134,7 @@ class VirtualBisection:
         self._observations.append(Observation(probe.place, probe.device, passed=passed, purpose=probe.purpose))
 
     def _other_work(self, device: str, level: float) -> float:
-        """Return how much higher a value is because of what else a device does."""
+        """Return the rise of a value because of other work on the device."""
         scenario, random = self._scenario, self._random
         higher = 0.0
         if scenario.second_mode:
@@ -163,7 +163,8 @@ class Played:
 
     Attributes:
         bisections: those that ended, in order of their findings.
-        at_once: hours from the arrival of a culprit to the end of its measurement, where no other commit is in question.
+        at_once: hours from the arrival of a culprit to the end of its measurement, where no other commit is in
+            question.
         waits: hours that each measurement of a new commit waited for a device, after the schedule asked for it.
         busy_hours: device hours of all probes until ``hours``.
         hours: when the last commit arrived.

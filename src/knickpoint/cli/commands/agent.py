@@ -57,8 +57,8 @@ def command(
 
     With --address no instance is needed; the secret of the pool is taken from KNICKPOINT_POOL_SECRET then.
 
-    Ctrl-C or SIGTERM ends the agent after its probes; a second one ends it at once. The agent joins again by itself when
-    the pool was away.
+    Ctrl-C or SIGTERM ends the agent after its probes; a second one ends it at once. The agent joins again by itself
+    when the pool was away.
     """
     from knickpoint.bisect.job import Device
     from knickpoint.bisect.pool import machine_name, pool_access, serve_agent

@@ -42,7 +42,7 @@ def _number(count: int) -> str:
 
 
 def _filters(preview: Preview) -> list[str]:
-    """Return how many steps each filter leaves out, as in "minimum_effect=40", the most first."""
+    """Return the number of steps that each filter leaves out, as in "minimum_effect=40", the most first."""
     counts = {each.value: count for each, count in preview.left_out.items()}
     return [f"{name}={counts[name]}" for name in sorted(counts, key=lambda name: (-counts[name], name))]
 
@@ -85,8 +85,8 @@ def command() -> None:
 def list_(instance: str | None, output: OutputFormat) -> None:
     """List all alerts: where each is defined, whether it is applied, and why some cannot run.
 
-    A shadowed alert does not run, because the configuration has one of its name. Files of repositories that cannot be used
-    are named below the list; the alerts of their last good version stay.
+    A shadowed alert does not run, because the configuration has one of its name. Files of repositories that cannot be
+    used are named below the list; the alerts of their last good version stay.
     """
     from knickpoint.instance.alert_sources import sourced_alerts
     from knickpoint.watch.alert_config.applied_alerts import alert_states
@@ -144,9 +144,9 @@ def set_(
 ) -> None:
     """Make an alert in the store, or change those of its settings that are given.
 
-    Values are written as in knickpoint.toml; texts need no quotes, and lists may be written with commas:
-    knick alerts set render query=benchmark=render* minimum_effect=0.02 owners=ann,bob. KEY= takes a setting back to its default.
-    The table counts the findings that come and go with it; those of a changed alert do so at the next run. Alerts of the
+    Values are written as in knickpoint.toml; texts need no quotes, and lists may be written with commas: knick alerts
+    set render query=benchmark=render* minimum_effect=0.02 owners=ann,bob. KEY= takes a setting back to its default. The
+    table counts the findings that come and go with it; those of a changed alert do so at the next run. Alerts of the
     configuration and of files in repositories are changed there.
     """
     from knickpoint.access.local_user import local_caller
@@ -169,7 +169,10 @@ def set_(
 @instance_option
 @format_option
 def remove(*, name: str, dry_run: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
-    """Remove an alert from the store. Findings that no other alert reports are gone; decisions about them stay in the log."""
+    """Remove an alert from the store.
+
+    Findings that no other alert reports are gone; decisions about them stay in the log.
+    """
     from knickpoint.access.local_user import local_caller
     from knickpoint.instance.alert_definition import check_settable, remove_alert
 
@@ -194,7 +197,10 @@ def _preview_and_show(
 
 
 def _change(name: str, changed: Sequence[Alert], removed: Collection[str]) -> str:
-    """Return what happens to an alert; another than the given ones is the default alert, which comes or goes with them."""
+    """Describe the change of an alert.
+
+    One beside the given ones is the default alert, which comes or goes with them.
+    """
     if name in {alert.name for alert in changed}:
         return "set"
     return "removed" if changed or name in removed else "added"
@@ -235,9 +241,9 @@ def _show_preview(
 def apply(*, dry_run: bool, prune: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
     """Apply the alerts: findings that only a removed alert reports are gone.
 
-    For each changed, added or removed alert, the table counts the findings that come and go, those of the going ones with a
-    status or a ticket, and those that stay because another alert reports them as well. The findings of an added or
-    changed alert come and go at the next run.
+    For each changed, added or removed alert, the table counts the findings that come and go, those of the going ones
+    with a status or a ticket, and those that stay because another alert reports them as well. The findings of an added
+    or changed alert come and go at the next run.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.instance.alert_definition import prune_alerts
@@ -276,7 +282,7 @@ def _rows(differences: Sequence[AlertDifference], previews: Mapping[str, Preview
 
 
 def _changed_settings(difference: AlertDifference) -> list[str]:
-    """Return what changes for people: of an alert that comes or goes, what it is or was, without what was left at its default."""
+    """Return the settings that change for people: those of an alert that comes or goes, without its defaults."""
     from knickpoint.model.alert import Alert
     from knickpoint.model.alert_settings import alert_settings
     from knickpoint.watch.alert_config.applied_alerts import AlertChange

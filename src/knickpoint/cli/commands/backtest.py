@@ -117,11 +117,11 @@ def command(
 
     The commits are replayed in order, each with the results that were known then, and each finding counts when it would
     have been announced. found and lost are changes that people acknowledged, linked to a ticket or marked as missed;
-    noise and avoided are findings that they hid; undecided are findings without a decision, and new is what no alert has
-    found so far. Nothing is written.
+    noise and avoided are findings that they hid; undecided are findings without a decision, and new is what no alert
+    has found so far. Nothing is written.
 
-    With --corpus, the past and the decisions are those that knick quality corpus --values wrote, for example elsewhere. The
-    alert is the default one, or --alert NAME of this instance.
+    With --corpus, the past and the decisions are those that knick quality corpus --values wrote, for example elsewhere.
+    The alert is the default one, or --alert NAME of this instance.
     """
     changes = read_pairs(settings, "--set")
     with ExitStack() as stack:

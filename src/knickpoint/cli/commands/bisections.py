@@ -115,7 +115,7 @@ def _key(number: str) -> int:
 
 
 def _standing(found: StoredBisection, commits: Sequence[Commit]) -> str:
-    """Say what is known so far of a bisection that has not ended, and who runs it."""
+    """Describe the standing of a bisection that has not ended, and its holder."""
     from knickpoint.bisect.coordinator.narration import standing_text
     from knickpoint.cli.commands.bisect.stored_search import posterior_of
 

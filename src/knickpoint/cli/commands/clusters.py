@@ -44,8 +44,8 @@ _COLUMNS = (
 def command(change: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
     """List the clusters of CHANGE, such as R12: traces that belong, that were left out, and that were members once.
 
-    Members come nearest to the centroid first. The reason says which check a trace that was left out failed; knick explain
-    has all checks of one trace.
+    Members come nearest to the centroid first. The reason says which check a trace that was left out failed; knick
+    explain has all checks of one trace.
     """
     key = read_change(change)
     with open_chosen_instance(instance) as opened:
@@ -81,7 +81,7 @@ def _rows(cluster: KeptCluster, limit: int | None) -> Iterator[Row]:
 
 
 def _summary(cluster: KeptCluster) -> str:
-    """Return what the members have in common, and how many other traces have it too."""
+    """Return the params that the members share, with the number of other traces that have them too."""
     shared = ", ".join(
         f"{each.name}={each.value} ({each.others} of {cluster.others} others)" for each in cluster.shared[:5]
     )

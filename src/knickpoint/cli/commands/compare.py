@@ -96,9 +96,9 @@ def command(
 ) -> None:
     """Build the commits BASE and HEAD, measure them in turns with COMMAND on this machine, and judge what changed.
 
-    It needs no history, and slow drifts of the machine cancel: in each round both sides run once, in random order, and the
-    differences are judged. It ends as soon as each benchmark is decided, and says which change it would have found. COMMAND
-    writes results in any format that knick import reads; without --results, the time of COMMAND is compared.
+    It needs no history, and slow drifts of the machine cancel: in each round both sides run once, in random order, and
+    the differences are judged. It ends as soon as each benchmark is decided, and says which change it would have found.
+    COMMAND writes results in any format that knick import reads; without --results, the time of COMMAND is compared.
 
     The exit code is 0 when nothing is worse, 1 when something regressed or vanished, 2 when a side cannot be built or
     measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
@@ -142,7 +142,7 @@ def _prepare(request: ComparisonRequest, options: SearchOptions, space: int) -> 
 
 
 def _request(base: str, head: str, options: SearchOptions, config: Config | None) -> tuple[ComparisonRequest, int]:
-    """Return what is compared, and the megabytes that the workspace may take.
+    """Return the request of the comparison, and the megabytes that the workspace may take.
 
     Raises:
         InputError: a value cannot be used, or both names mean one commit.

@@ -239,7 +239,7 @@ def _alerts(instance: Instance) -> Iterator[Row]:
 
 
 def _first_run(instance: Instance, alert: str) -> tuple[str, str]:
-    """Return what is known of an alert that has not judged all its traces yet, and what to do, "" for nothing.
+    """Return the state of an alert that has not judged all its traces yet, and the remedy, "" for nothing.
 
     A run is recorded at its end. Of one that is under way there are the events that a worker holds, and the worker.
     """
@@ -326,7 +326,7 @@ def _integrity(instance: Instance) -> Iterator[Row]:
 
 
 def _described(instance: Instance, damaged: DamagedRow) -> str:
-    """Say which row is damaged, and of which commits and traces the values are left out."""
+    """Name the damaged row, and the commits and traces whose values are left out."""
     if not damaged.repository and not damaged.commits and damaged.traces == (-1, -1):
         return damaged.row
     first, last = damaged.traces

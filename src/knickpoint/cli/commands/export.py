@@ -115,8 +115,8 @@ def command(
 
     The time is that of the commit. Order and columns are stable, without ids or times of this instance: two instances
     with the same results write the same text. `knick detect` reads it. `knick import` makes the same points from it,
-    one repository a file, without their runs and samples; `knick backup` keeps those. With --params
-    the rows are for data frames and spreadsheets: a param that has the name of another column is called param_NAME there.
+    one repository a file, without their runs and samples; `knick backup` keeps those. With --params the rows are for
+    data frames and spreadsheets: a param that has the name of another column is called param_NAME there.
     """
     from knickpoint.model.query import parse_query
 

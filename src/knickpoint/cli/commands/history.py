@@ -129,8 +129,8 @@ def add(
 ) -> None:
     """Add RESULTS to the history on the branch: take the branch, import, run the alerts, push.
 
-    If another job pushes first, it starts again from what that job pushed, so that no results are lost. The instance is left
-    in DIR. The exit code is 2 when a file was refused or waits for its commit; the branch is then as it was.
+    If another job pushes first, it starts again from what that job pushed, so that no results are lost. The instance is
+    left in DIR. The exit code is 2 when a file was refused or waits for its commit; the branch is then as it was.
     """
     from knickpoint.ingest import import_files
     from knickpoint.instance.history_branch import add_results

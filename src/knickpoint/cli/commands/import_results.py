@@ -137,9 +137,9 @@ def command(
 ) -> None:
     """Import results files, folders, or whole histories, each exactly once; - is standard input.
 
-    A file is imported whole or not at all; a second import changes nothing. In folders, files without a known format are
-    ignored. A file that is named and holds no results is refused. The exit code
-    is 2 when a file was refused, could not be read, or waits for its commit.
+    A file is imported whole or not at all; a second import changes nothing. In folders, files without a known format
+    are ignored. A file that is named and holds no results is refused. The exit code is 2 when a file was refused, could
+    not be read, or waits for its commit.
     """
     if list_formats:
         _show_formats(output)

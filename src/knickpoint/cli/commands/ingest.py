@@ -107,8 +107,8 @@ def remove(
 ) -> None:
     """Remove the runs of a wrong import: these IDs, or all of a file or a commit.
 
-    Their values are gone for good, so try it with --dry-run. Commits and traces stay. The next run of the alerts judges the
-    traces anew. A watched folder does not import the file again; knick import with its name does.
+    Their values are gone for good, so try it with --dry-run. Commits and traces stay. The next run of the alerts judges
+    the traces anew. A watched folder does not import the file again; knick import with its name does.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.ingest.removal import remove_runs
@@ -144,7 +144,10 @@ def remove(
 def _found(
     store: Store, wanted: _Selection, *, limit: int | None = None
 ) -> list[tuple[Repository, list[tuple[Run, int]]]]:
-    """Return the selected runs and their points by repository, the newest first; repositories without any are left out."""
+    """Return the selected runs and their points by repository, the newest first.
+
+    Repositories without any are left out.
+    """
     owners = chosen_repositories(store, wanted.repository)
     slots: dict[int, int | None] = {each.id: None for each in owners}
     if wanted.commit:

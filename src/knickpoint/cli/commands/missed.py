@@ -60,8 +60,9 @@ def add(
 ) -> None:
     """Mark a change in TRACE at COMMIT.
 
-    TRACE is a trace key, or a query that matches one trace. COMMIT is a hash, its beginning or a number; a..b is a range:
-    the change came after a, with b at the latest. A finding of an alert that is the same change is named from then on.
+    TRACE is a trace key, or a query that matches one trace. COMMIT is a hash, its beginning or a number; a..b is a
+    range: the change came after a, with b at the latest. A finding of an alert that is the same change is named from
+    then on.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.watch.missed_changes import list_missed, mark_missed

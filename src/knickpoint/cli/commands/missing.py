@@ -54,8 +54,8 @@ _RENAMES = (
 def command(context: click.Context, instance: str | None, output: OutputFormat) -> None:
     """List jobs, series and commits that should have results, by their own rhythm.
 
-    A series is missing when its silence is longer than twice its longest recent gap. What stopped together is one row, also
-    a whole job. `knick missing renames` shows which new series may continue old ones.
+    A series is missing when its silence is longer than twice its longest recent gap. What stopped together is one row,
+    also a whole job. `knick missing renames` shows which new series may continue old ones.
     """
     if context.invoked_subcommand is not None:
         return
@@ -155,8 +155,8 @@ def renames(instance: str | None, output: OutputFormat) -> None:
 def rename(*, old: str, new: str, undo: bool, instance: str | None) -> None:
     """Let the series NEW continue OLD: for plots, detection and findings. No stored value changes.
 
-    OLD and NEW are trace keys, or queries that match one trace each. The findings of OLD, with their decisions, become findings
-    of NEW, which the next run judges as one series with OLD.
+    OLD and NEW are trace keys, or queries that match one trace each. The findings of OLD, with their decisions, become
+    findings of NEW, which the next run judges as one series with OLD.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.watch.absence.renames import accept_rename, withdraw_rename

@@ -43,11 +43,12 @@ _COLUMNS = tuple(
 def command(*, source: str, directory: Path, no_repository: bool, output: OutputFormat) -> None:
     """Take the whole history of another tool from SOURCE into the instance in DIRECTORY, and find changes in it.
 
-    SOURCE is a directory, a file or an address: the work tree of a project that uses asv or github-action-benchmark (its
-    branch gh-pages is read, too), asv.conf.json, asv's results, a site that asv published, a file data.js, or the page that
-    shows it. The instance is created where there is none. A second time, only what is new comes in.
+    SOURCE is a directory, a file or an address: the work tree of a project that uses asv or github-action-benchmark
+    (its branch gh-pages is read, too), asv.conf.json, asv's results, a site that asv published, a file data.js, or the
+    page that shows it. The instance is created where there is none. A second time, only what is new comes in.
 
-    The exit code is 2 when no history was found, a file was refused, or results wait for commits that git does not have.
+    The exit code is 2 when no history was found, a file was refused, or results wait for commits that git does not
+    have.
     """
     from knickpoint.instance.move_in import move_in
 

@@ -116,7 +116,7 @@ def _preview(instance: Instance, output: OutputFormat) -> None:
 
 
 def _note_idle(instance: Instance) -> None:
-    """Say which channels no alert names: who configured one waits for messages that never come."""
+    """Name the channels that no alert names: messages that somebody waits for never come."""
     from knickpoint.instance.notifications import idle_channels
 
     if names := idle_channels(instance):

@@ -36,8 +36,8 @@ def command(
 ) -> None:
     """Draw TRACE with its findings into a file, as SVG or PNG.
 
-    TRACE is a trace key, or a query that matches one trace, such as benchmark=parse. Without --at the picture has the whole
-    line, and the newest change with its levels.
+    TRACE is a trace key, or a query that matches one trace, such as benchmark=parse. Without --at the picture has the
+    whole line, and the newest change with its levels.
     """
     from knickpoint.instance.named_commits import known_revision
     from knickpoint.plots import Theme, draw_trend, png, svg

@@ -28,8 +28,8 @@ _STATE: Final = "pool"
 def command(context: click.Context, *, listen: str, instance: str | None) -> None:
     """Run the scheduler of the pool of an instance: agents join it, bisections and schedules submit probes to it.
 
-    It reads the recipes and devices of knickpoint.toml, and follows changes of that file. Ctrl-C or SIGTERM ends it after
-    the probes under way; a second one ends it at once. Agents and bisections wait until it is back.
+    It reads the recipes and devices of knickpoint.toml, and follows changes of that file. Ctrl-C or SIGTERM ends it
+    after the probes under way; a second one ends it at once. Agents and bisections wait until it is back.
     """
     if context.invoked_subcommand:
         return
@@ -55,7 +55,7 @@ def certificates(directory: str, names: tuple[str, ...]) -> None:
 
 
 def _rules(config: Config, directory: Path) -> Callable[[], PoolRules]:
-    """Return what reads the rules of the pool again whenever the configuration changes; a broken one changes nothing."""
+    """Return a reader of the rules of the pool for each change of the configuration; a broken one changes nothing."""
     from knickpoint.bisect.pool import PoolRules
     from knickpoint.instance import CONFIG_FILE, read_config
 

@@ -22,11 +22,11 @@ from knickpoint.model.plain_text import counted
 def command(directory: Path, *, names: tuple[str, ...], everything: bool, badges: bool, instance: str | None) -> None:
     """Write the dashboard into DIRECTORY, to be read without a server of Knickpoint.
 
-    Any web server can serve the directory, in any place, such as GitHub Pages. Pages are read-only and hold what was in the
-    instance when they were written. A second time, they are replaced; a directory with other files is refused.
+    Any web server can serve the directory, in any place, such as GitHub Pages. Pages are read-only and hold what was in
+    the instance when they were written. A second time, they are replaced; a directory with other files is refused.
 
-    Everybody who can open the pages reads all values of the repositories. Where there are several, --repository or --all
-    chooses. Mail addresses, notes of decisions and assignees are left out.
+    Everybody who can open the pages reads all values of the repositories. Where there are several, --repository or
+    --all chooses. Mail addresses, notes of decisions and assignees are left out.
     """
     from knickpoint.publish import Chosen, publish
 

@@ -81,8 +81,8 @@ def command(
 ) -> None:
     """Print the values of the traces that QUERY matches, or of a formula over them, one row each, oldest first.
 
-    QUERY is a list of terms such as benchmark=parse os!=windows; several terms need no quotes. CSV, JSON and Parquet have the
-    columns of `knick export`.
+    QUERY is a list of terms such as benchmark=parse os!=windows; several terms need no quotes. CSV, JSON and Parquet
+    have the columns of `knick export`.
     """
     text = " ".join(query)
     if bool(text) == bool(formula):
@@ -135,7 +135,10 @@ def _calculated(store: Store, repositories: Sequence[Repository], formula: str, 
 
 
 def _newest(batch: Batch, count: int) -> Batch:
-    """Return the newest ``count`` points of each trace; 0 means all. Points are in the order of traces and positions."""
+    """Return the newest ``count`` points of each trace; 0 means all.
+
+    Points are in the order of traces and positions.
+    """
     if not count or not len(batch.trace):
         return batch
     ends = np.searchsorted(batch.trace, batch.trace, side="right")

@@ -76,8 +76,8 @@ def _result_lines(summary: RunSummary) -> list[str]:
 def command(*, names: tuple[str, ...], afresh: bool, turn: bool, instance: str | None, output: OutputFormat) -> None:
     """Run the alerts once over all traces that they watch.
 
-    The exit code is 0, with or without findings, and 2 when there are no results or an alert could not run; the other alerts
-    run in any case.
+    The exit code is 0, with or without findings, and 2 when there are no results or an alert could not run; the other
+    alerts run in any case.
     """
     from knickpoint.instance.alert_round import run_alert_round
     from knickpoint.watch.alert_config.alert_health import missing_params

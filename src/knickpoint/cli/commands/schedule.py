@@ -128,7 +128,10 @@ def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) 
 @click.option("--dry-run", is_flag=True, help="Only list the commits that would be measured now.")
 @instance_option
 def run(*, once: bool, dry_run: bool, instance: str | None) -> None:
-    """Run the schedules, without the other tasks of a worker. Ctrl-C ends it; probes that are under way are made again later."""
+    """Run the schedules, without the other tasks of a worker.
+
+    Ctrl-C ends it; probes that are under way are made again later.
+    """
     with open_chosen_instance(instance) as opened, until_signal() as stop:
         if not opened.config.schedule:
             raise InputError("no schedule is configured", where="knick schedule run", remedy=_ADD_SCHEDULE)

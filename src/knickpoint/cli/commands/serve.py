@@ -42,8 +42,8 @@ def _working(
 def _sigterm_as_interrupt() -> Iterator[None]:
     """Have SIGTERM end the program as Ctrl-C does, while a ``with`` lasts.
 
-    The server raises the signal again after it has closed. By default SIGTERM would then kill the process, and the worker
-    in the middle of its round.
+    The server raises the signal again after it has closed. By default SIGTERM would then kill the process, and the
+    worker in the middle of its round.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -81,8 +81,8 @@ def serve_instance(
     Without the part `api`, it listens only where a port is given, and answers there about its state alone.
 
     Raises:
-        ConfigError: the port is open to other machines, without sign-in and without a setting that says that it is meant; or
-            a worker of another machine uses the embedded store.
+        ConfigError: the port is open to other machines, without sign-in and without a setting that says that it is
+            meant; or a worker of another machine uses the embedded store.
         ServiceError: the address or the port cannot be used.
     """
     chosen = frozenset(parts)
@@ -181,11 +181,11 @@ def _serve(
 def command(*, host: str | None, port: int | None, only: str | None, make_store: bool, instance: str | None) -> None:
     """Run an instance: the API and the dashboard, by default for this machine only, a worker, and imports.
 
-    With --only, a process runs some of these parts, and any number of processes share the instance. On PostgreSQL they may
-    be on many machines. A process without the part api listens only with --port, and answers there about its state.
+    With --only, a process runs some of these parts, and any number of processes share the instance. On PostgreSQL they
+    may be on many machines. A process without the part api listens only with --port, and answers there about its state.
 
-    SIGTERM drains a process: it takes nothing new, and finishes what it works on within drain_seconds of [server]. What takes
-    longer is undone, and the exit code is 2.
+    SIGTERM drains a process: it takes nothing new, and finishes what it works on within drain_seconds of [server]. What
+    takes longer is undone, and the exit code is 2.
     """
     if make_store:
         from knickpoint.instance import find_instance, make_configured_store

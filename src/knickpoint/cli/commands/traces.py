@@ -51,8 +51,8 @@ def command(
 ) -> None:
     """List the traces that QUERY matches, by key: how many values each has on the line, and the newest one.
 
-    QUERY is a list of terms such as benchmark=parse os!=windows; without any, all traces are listed. Several terms need no
-    quotes.
+    QUERY is a list of terms such as benchmark=parse os!=windows; without any, all traces are listed. Several terms need
+    no quotes.
     """
     text = " ".join(query)
     with open_chosen_instance(instance) as opened:

@@ -1,8 +1,8 @@
 """Judge the new values of many benchmarks by one decision, with a stated rate of false positives for all of them.
 
 ``levels`` finds what each benchmark is compared with, ``scale`` its noise, ``serial`` how values that follow each other
-resemble each other. ``past_deviations`` replays the past commits, ``bar`` turns them into what an unchanged commit stays
-below, and ``decision`` gives the verdicts.
+resemble each other. ``past_deviations`` replays the past commits, ``bar`` turns them into what an unchanged commit
+stays below, and ``decision`` gives the verdicts.
 """
 
 from knickpoint.detect.family.decision import NEWEST, FamilyJudgement, judge_family

@@ -38,12 +38,12 @@ Array = NDArray[np.float64]
 class FamilyJudgement:
     """The verdicts on new values of many benchmarks, in the order given.
 
-    ``margins`` are the half-widths of the 95 % intervals of the sizes, nan without numbers. ``false_positives`` is the rate
-    that holds for all verdicts together: the share of unchanged commits at which any benchmark is *regressed*; the same
-    rate holds for *improved*. ``commits`` counts the past commits that were replayed, ``autocorrelation`` is that of the
-    histories, and ``side_correlation`` how much the samples of the new side resemble each other beyond it. In each
-    judgement ``low`` and ``high`` are the bars, and ``p_value`` is the share of unchanged commits of which any benchmark
-    strays as far.
+    ``margins`` are the half-widths of the 95 % intervals of the sizes, nan without numbers. ``false_positives`` is the
+    rate that holds for all verdicts together: the share of unchanged commits at which any benchmark is *regressed*; the
+    same rate holds for *improved*. ``commits`` counts the past commits that were replayed, ``autocorrelation`` is that
+    of the histories, and ``side_correlation`` how much the samples of the new side resemble each other beyond it. In
+    each judgement ``low`` and ``high`` are the bars, and ``p_value`` is the share of unchanged commits of which any
+    benchmark strays as far.
     """
 
     judgements: tuple[Judgement, ...]
@@ -66,17 +66,17 @@ def judge_family(
 ) -> FamilyJudgement:
     """Judge the new values of many benchmarks by one decision.
 
-    ``histories`` is benchmarks x commits, oldest first, nan for missing; the newest 200 commits count. ``samples`` has the
-    new values of each benchmark, any number of them. ``better`` is the direction of all, or one each. Benchmarks of the
-    same of ``kinds`` have comparable relative noise; without kinds, all have.
+    ``histories`` is benchmarks x commits, oldest first, nan for missing; the newest 200 commits count. ``samples`` has
+    the new values of each benchmark, any number of them. ``better`` is the direction of all, or one each. Benchmarks of
+    the same of ``kinds`` have comparable relative noise; without kinds, all have.
 
-    A benchmark is *regressed* or *improved* when the median of its samples lies beyond its bar and ``minimum_effect`` times
-    its level away. The bars are set from the deviations of all benchmarks at the past commits, so that at most
+    A benchmark is *regressed* or *improved* when the median of its samples lies beyond its bar and ``minimum_effect``
+    times its level away. The bars are set from the deviations of all benchmarks at the past commits, so that at most
     ``false_positives`` of unchanged commits have any regression. A verdict from one run is conditional. It is
-    *unstable* when the change that would be found is more than ``largest_effect`` of the level, when the newest value of the
-    history lies beyond the bar, too, or when the new values leave a level of fewer than 5 values and are no further than the
-    level before it; *no data* when the history has fewer than 5 values. Whatever the noise, it is *regressed* when all samples
-    are 5 times worse than the worst value of the history.
+    *unstable* when the change that would be found is more than ``largest_effect`` of the level, when the newest value
+    of the history lies beyond the bar, too, or when the new values leave a level of fewer than 5 values and are no
+    further than the level before it; *no data* when the history has fewer than 5 values. Whatever the noise, it is
+    *regressed* when all samples are 5 times worse than the worst value of the history.
 
     Raises:
         SeriesError: histories or samples are not finite or missing numbers.
@@ -181,13 +181,16 @@ def _judge(family: Limits, place: int, minimum_effect: float, largest_effect: fl
 
 
 def _found_from(limit: Limit, scatter: float, samples: int, freedom: float) -> float:
-    """Return the change beyond ``limit`` that is found in four cases of five; ``scatter`` is that of the samples, 0 for usual."""
+    """Return the change beyond ``limit`` that is found in four cases of five.
+
+    ``scatter`` is that of the samples, 0 for usual.
+    """
     power = t_quantile(POWER_SCORES[limit.depth], freedom) * scatter / (math.sqrt(samples) if limit.depth == 1 else 1)
     return max(limit.detectable, limit.reach + power)
 
 
 def _hidden(size: float, found_from: float, found_this_way: float, agreed: float, reach: float) -> str:
-    """Return why a change of ``size`` is none, where ``found_from`` is too much; all are shares of the level.
+    """Return the reason against a change of ``size`` if ``found_from`` is too much; all are shares of the level.
 
     A change that is larger is one for the better, found from ``found_this_way`` on, or the samples ``agreed`` on less.
     """
@@ -203,8 +206,8 @@ def _hidden(size: float, found_from: float, found_this_way: float, agreed: float
 def _own_scatter(samples: Array, variance: float) -> float:
     """Return the standard deviation of new samples where the noise of the history does not explain it, else 0.
 
-    Normal samples with the ``variance`` of the history scatter as much in one case of a thousand (chi squared, by Wilson
-    and Hilferty).
+    Normal samples with the ``variance`` of the history scatter as much in one case of a thousand (chi squared, by
+    Wilson and Hilferty).
     """
     freedom = samples.size - 1
     if freedom < 1:
@@ -224,7 +227,7 @@ def _with_scatter(found: Judgement, samples: Array, variance: float) -> Judgemen
 
 
 def _doubt(family: Limits, place: int, level: float, reach: float, *, for_worse: bool) -> str:
-    """Return why a change may not be that of the new commit, "" where nothing speaks for that."""
+    """Return the doubt that a change is that of the new commit, "" if there is none."""
     if for_worse and _inherited(family, place, level, reach):
         return "the newest value of the history lies beyond the bar already: the base moved"
     if _returned(family, place, level, reach):
@@ -233,7 +236,7 @@ def _doubt(family: Limits, place: int, level: float, reach: float, *, for_worse:
 
 
 def _returned(family: Limits, place: int, level: float, reach: float) -> bool:
-    """Return whether the new values only leave a level that has just begun, and do not go beyond the one before it.
+    """Return True if the new values only leave a level that has just begun, and do not go beyond the one before it.
 
     What lasted for a few values may have been an excursion, which ends with the next value, whoever commits that.
     """
@@ -246,10 +249,10 @@ def _returned(family: Limits, place: int, level: float, reach: float) -> bool:
 
 
 def _inherited(family: Limits, place: int, level: float, reach: float) -> bool:
-    """Return whether the newest value of the history lies as far off, and the new ones no further.
+    """Return True if the newest value of the history lies as far off, and the new ones no further.
 
-    It has to be nearer to the new values than to the level: what several samples have to lie beyond, single values do at
-    times.
+    It has to be nearer to the new values than to the level: what several samples have to lie beyond, single values do
+    at times.
     """
     centre = float(family.scales.centre[place])
     size, newest = level - centre, float(family.levels[place].values[-1]) - centre

@@ -31,8 +31,8 @@ Array = NDArray[np.float64]
 class Levels:
     """The measured values of one history, level by level.
 
-    ``values`` (1-D, finite) are in the order of the commits, and ``columns`` are their commits in the frame. ``bounds`` has
-    the first value of each level and the number of values at the end; the last level is the current one.
+    ``values`` (1-D, finite) are in the order of the commits, and ``columns`` are their commits in the frame. ``bounds``
+    has the first value of each level and the number of values at the end; the last level is the current one.
     """
 
     values: Array
@@ -62,8 +62,8 @@ class Levels:
 def find_levels(histories: Array) -> list[Levels]:
     """Return the levels of each row of ``histories`` (traces x commits, nan for missing).
 
-    A level that the history left and came back to is not a change but a mode: the current level reaches back to where it
-    was first visited, and what lies between is part of its noise. Where benchmarks step at more than a fifth of all
+    A level that the history left and came back to is not a change but a mode: the current level reaches back to where
+    it was first visited, and what lies between is part of its noise. Where benchmarks step at more than a fifth of all
     commits, steps are the noise of the suite, and each history is a single level.
     """
     found = find_steps_many(histories)

@@ -21,8 +21,8 @@ from knickpoint.model.unit_names import Better
 #
 # Histories are too short to show what happens once in a hundred commits, so the bar is extrapolated from the furthest
 # deviations of the past, of all benchmarks together. Their excess over a threshold is fitted by a generalised Pareto
-# distribution (Pickands 1975; Hosking and Wallis 1987 for the probability-weighted moments), with the uncertainty of the
-# fit added to its shape, as in the predictive distribution of an exponential tail.
+# distribution (Pickands 1975; Hosking and Wallis 1987 for the probability-weighted moments), with the uncertainty of
+# the fit added to its shape, as in the predictive distribution of an exponential tail.
 
 
 EXCEEDANCES: Final = 3.0
@@ -57,8 +57,8 @@ COMPARABLE: Final = 0.5
 class Bar:
     """The tail of the deviations of unchanged commits, as normal scores.
 
-    ``score`` is the bar. ``rate`` is the number of deviations of a commit over ``threshold``; ``scale`` and ``shape`` are
-    those of their excess, in scores to the power :data:`POWER`. ``commits`` counts the past commits.
+    ``score`` is the bar. ``rate`` is the number of deviations of a commit over ``threshold``; ``scale`` and ``shape``
+    are those of their excess, in scores to the power :data:`POWER`. ``commits`` counts the past commits.
     """
 
     score: float
@@ -94,7 +94,8 @@ def find_bar(
     commits = comparable.shape[1]
     if commits < 2 or pooled.size < 3:
         return None
-    # Threshold: a few exceedances a commit, or the upper half of the furthest of each commit where benchmarks stray together.
+    # Threshold: a few exceedances a commit, or the upper half of the furthest of each commit where benchmarks stray
+    #     together.
     share = min(MOST, EXCEEDANCES / benchmarks)
     count = max(3, min(int(share * pooled.size), pooled.size - 1))
     threshold = max(float(pooled[min(count, pooled.size - 1)]), 0.0)
@@ -272,10 +273,12 @@ class Limits:
         return math.sqrt(float(self.scales.variance[place]) * ratio)
 
     def limit(self, place: int, side: int) -> Limit:
-        """Return what the samples of one benchmark have to lie beyond; ``side`` is 0 for the worse, 1 for the better.
+        """Return the limit that the samples of one benchmark have to exceed.
 
-        The samples of a side that resemble each other say less than as many commits of the history, but never less than one
-        value: what they have in common strays as far as a single value does.
+        ``side`` is 0 for the worse, 1 for the better.
+
+        The samples of a side that resemble each other say less than as many commits of the history, but never less than
+        one value: what they have in common strays as far as a single value does.
         """
         freedom, depth = float(self.scales.freedom[place]), self.depths[place]
         alone, far = self.error(place, 1), self.single(place, side)
@@ -297,7 +300,10 @@ class Limits:
         return Limit(reach, depth, spread, unit, several, reach + t_quantile(power, freedom) * alone)
 
     def single(self, place: int, side: int = 0) -> float:
-        """Return how far a single value has to lie from the centre; without any past, further than normal noise does."""
+        """Return the distance from the centre that a single value needs.
+
+        Without any past, more than normal noise has.
+        """
         bar = self._bars(1)[side]
         score = bar.score if bar else _UNKNOWN * self._normal_score
         return t_quantile(score, float(self.scales.freedom[place])) * self.error(place, 1)

@@ -25,8 +25,8 @@ _ROUNDING_OF_SQUARES: Final = 64 * float(np.finfo(np.float64).eps)
 class Prefixes:
     """The beginnings of some series: column k is about the first k values.
 
-    ``medians`` and ``squares`` are series x (longest length + 1); the first column and what lies beyond a series are nan.
-    ``squares`` are the sums of the squared distances from the median.
+    ``medians`` and ``squares`` are series x (longest length + 1); the first column and what lies beyond a series are
+    nan. ``squares`` are the sums of the squared distances from the median.
     """
 
     medians: Array
@@ -36,10 +36,10 @@ class Prefixes:
 def describe_prefixes(series: Sequence[Array]) -> Prefixes:
     """Return the median of each beginning of each series (1-D, finite), and the squares around it.
 
-    Beginnings are visited from the whole series down, and one value leaves at a time: a linked list in the order of the values
-    gives its neighbours, so that the median moves by at most one place. O(n log n) time for each series of n values, where
-    selecting each median anew takes O(n^2). All series are worked on at once; shorter ones end in infinite values, which
-    leave first.
+    Beginnings are visited from the whole series down, and one value leaves at a time: a linked list in the order of the
+    values gives its neighbours, so that the median moves by at most one place. O(n log n) time for each series of n
+    values, where selecting each median anew takes O(n^2). All series are worked on at once; shorter ones end in
+    infinite values, which leave first.
     """
     lengths = np.array([each.size for each in series])
     values = np.full((len(series), int(lengths.max())), np.inf)
@@ -102,21 +102,21 @@ Array = NDArray[np.float64]
 def agreeing(count: int, depth: int) -> int:
     """Return the rank, from 0 in ascending order, of the sample that has to lie above a bar for blocks of ``depth`` samples.
 
-    Of blocks of two and three, all samples have to; of five, all but one. Of more samples than a block has, the rank is no
-    higher among them than in a block, so that they stray no further.
+    Of blocks of two and three, all samples have to; of five, all but one. Of more samples than a block has, the rank is
+    no higher among them than in a block, so that they stray no further.
     """
     quantile = (1 + depth // _SPARED) / (depth + 1)
     return max(math.floor(quantile * (count + 1) + _ROUNDING) - 1, 0) if count > 1 else 0
 
 
 def past_deviations(levels: Sequence[Levels], scales: Scales, columns: int, depth: int, phi: float) -> Array:
-    """Return how far the values of each block of ``depth`` values rose and fell together, as normal scores.
+    """Return the joint rises and falls of the values of each block of ``depth`` values, as normal scores.
 
     The result is 2 x benchmarks x ``columns``: how far the block rose, then how far it fell, at the first commit of the
-    block, nan for none. What counts is :func:`agreeing`: the value that is nearest to the level or on the other side of it,
-    where the score is below 0. The reference of a block is the longer part of its level, before or after it: like a new
-    value, the block stands at one end of what it is compared with. Levels are replayed one by one, so changes of level are
-    no deviations.
+    block, nan for none. What counts is :func:`agreeing`: the value that is nearest to the level or on the other side of
+    it, where the score is below 0. The reference of a block is the longer part of its level, before or after it: like a
+    new value, the block stands at one end of what it is compared with. Levels are replayed one by one, so changes of
+    level are no deviations.
     """
     scores = np.full((2, len(levels), columns), np.nan)
     parts: dict[Prior, list[_Part]] = {}

@@ -1,9 +1,9 @@
 """Estimate the noise of each benchmark, with what the other benchmarks of its kind say about it.
 
-A short history knows its own noise badly. The variances of many benchmarks are scattered around a common one; how much they
-scatter says how much weight the common one deserves. Source: G. K. Smyth, "Linear models and empirical Bayes methods for
-assessing differential expression in microarray experiments", Statistical Applications in Genetics and Molecular Biology 3
-(2004), sections 3 and 6.2.
+A short history knows its own noise badly. The variances of many benchmarks are scattered around a common one; how much
+they scatter says how much weight the common one deserves. Source: G. K. Smyth, "Linear models and empirical Bayes
+methods for assessing differential expression in microarray experiments", Statistical Applications in Genetics and
+Molecular Biology 3 (2004), sections 3 and 6.2.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Prior:
 class Scales:
     """Level and noise of benchmarks; all arrays are 1-D, one value each.
 
-    ``centre`` is the median of the current level and ``count`` the number of its values; ``variance`` is that of a single
-    value, with ``freedom`` degrees of freedom. ``priors`` are the common variances, mixed in already.
+    ``centre`` is the median of the current level and ``count`` the number of its values; ``variance`` is that of a
+    single value, with ``freedom`` degrees of freedom. ``priors`` are the common variances, mixed in already.
     """
 
     centre: Array
@@ -98,7 +98,10 @@ def _own_variance(levels: Levels, centre: float) -> tuple[float, int]:
 
 
 def _common_variance(variance: Array, freedom: Array) -> Prior:
-    """Fit the common variance and its weight by the moments of the logarithms; benchmarks without noise have no part."""
+    """Fit the common variance and its weight by the moments of the logarithms.
+
+    Benchmarks without noise have no part.
+    """
     noisy = (variance > 0) & (freedom > 0)
     if np.count_nonzero(noisy) < FEWEST:
         return Prior()
@@ -129,7 +132,7 @@ def _trigamma(x: float) -> float:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """Return where the falling function trigamma has ``value``, by bisection to 1e-6 relative."""
+    """Invert the falling function trigamma at ``value``, by bisection to 1e-6 relative."""
     low, high = 1e-6, 1e6
     while high > low * (1 + 1e-6):
         middle = math.sqrt(low * high)

@@ -81,11 +81,11 @@ def difference_variance(first: int, block: int, before: int, after: int, phi: fl
 
 
 def side_correlation(histories: Sequence[Array], samples: Sequence[Array], depth: int) -> float:
-    """Return how much the samples of the new side resemble each other beyond neighbours in the history, 0 to 1.
+    """Return the correlation of the samples of the new side beyond that of neighbours in the history, 0 to 1.
 
-    Samples of one machine at one time vary less than values of the history do. The range of each ``depth`` samples in a row
-    is ranked among those of the history; under the same noise the mean rank is a half. The factor by which the ranges have
-    to grow for that is the missing spread, which all samples of a side have in common.
+    Samples of one machine at one time vary less than values of the history do. The range of each ``depth`` samples in a
+    row is ranked among those of the history; under the same noise the mean rank is a half. The factor by which the
+    ranges have to grow for that is the missing spread, which all samples of a side have in common.
     """
     view = np.lib.stride_tricks.sliding_window_view
     known = [

@@ -78,7 +78,7 @@ def _times(factor: float) -> str:
 
 
 def _least_factor(past: Array, samples: Array, direction: Better) -> float:
-    """Return how many times the best of the samples is worse than the worst value; nan where that means nothing."""
+    """Return the ratio of the best of the samples to the worst value; nan if that means nothing."""
     if not past.size or past.min() <= 0 or samples.min() < 0:
         return math.nan
     with np.errstate(divide="ignore", over="ignore"):

@@ -1,8 +1,8 @@
 """Find lasting changes of the distribution of the noise: two levels where one was, or a tail, also where the spread stays.
 
-The values around their level are ranked, and cosines of the ranks are summed: a smooth test of Neyman (1937) for each place,
-without the component that a change of the level moves. A place counts when its sum is too large for chance, and when the
-distributions of both sides, each around its own median, differ by enough values.
+The values around their level are ranked, and cosines of the ranks are summed: a smooth test of Neyman (1937) for each
+place, without the component that a change of the level moves. A place counts when its sum is too large for chance, and
+when the distributions of both sides, each around its own median, differ by enough values.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ROUNDINGS: Final = 3
 
 
 def describe_values(values: Floats) -> Distribution:
-    """Return how ``values`` (1-D, finite, at least one) are distributed."""
+    """Describe the distribution of ``values`` (1-D, finite, at least one)."""
     # "closest_observation" adds no values, so that those near the largest double do not overflow.
     low, high = np.quantile(values, [0.1, 0.9], method="closest_observation").tolist()
     return Distribution(low, high, tuple((level, count / values.size) for level, count in levels_of(values)))
@@ -60,7 +60,8 @@ def _noise(parts: Sequence[Floats]) -> float:
 def _divided(ordered: Floats, fewest: int, least_gap: float) -> list[Floats]:
     """Return ``ordered`` values divided in two, again and again, while the halves have the fewest values and lie far apart.
 
-    A few values have little noise by chance, so parts are divided further where they lie far apart in the noise of both halves.
+    A few values have little noise by chance, so parts are divided further where they lie far apart in the noise of both
+    halves.
     """
     places = np.arange(fewest, ordered.size - fewest + 1)
     if not places.size:
@@ -113,9 +114,10 @@ def find_distribution_changes(
 ) -> tuple[Step, ...]:
     """Return the changes of the distribution of ``values`` around the levels between ``steps``, sorted by index.
 
-    ``steps`` are all findings so far: where the noise is found to change, its distribution is compared on either side by
-    itself. There are none where the values drift. ``false_alarms`` is how many there may be per 1,000 commits without a change. The size is how far
-    values of equal rank lie apart in the mean, as the standard deviation of normal noise; it is negative where the values come nearer to their level.
+    ``steps`` are all findings so far: where the noise is found to change, its distribution is compared on either side
+    by itself. There are none where the values drift. ``false_alarms`` is how many there may be per 1,000 commits
+    without a change. The size is how far values of equal rank lie apart in the mean, as the standard deviation of
+    normal noise; it is negative where the values come nearer to their level.
     """
     if any(step.kind is FindingKind.DRIFT for step in steps):
         return ()
@@ -218,7 +220,7 @@ def _finding(values: Floats, series: MeasuredSeries, deviations: Floats, change:
 
 
 def _moved(sides: Sequence[Floats]) -> float:
-    """Return how far values of equal rank of both sides, around their medians, lie apart, as a standard deviation."""
+    """Return the distance between values of equal rank on both sides, around their medians, as a standard deviation."""
     ranks = (np.arange(200) + 0.5) / 200
     quantiles = [np.quantile(side - np.median(side), ranks) for side in sides]
     return _AS_NORMAL * float(np.abs(quantiles[1] - quantiles[0]).mean())

@@ -57,7 +57,7 @@ Recogniser = Callable[[Subject], Pattern | None]
 
 
 def recognise(subject: Subject, recognisers: Iterable[Recogniser]) -> Pattern:
-    """Return what the first of ``recognisers`` that applies finds; the steps as they are where none applies."""
+    """Return the finding of the first of ``recognisers`` that applies; the steps as they are if none applies."""
     found = (recogniser(subject) for recogniser in recognisers)
     return next((pattern for pattern in found if pattern is not None), Pattern(subject.steps))
 
@@ -81,11 +81,12 @@ def candidates_after(pattern: Pattern, candidates: Iterable[Candidate]) -> tuple
     return tuple(sorted([*listed, *added], key=lambda candidate: candidate.index))
 
 
-# Find the place where the mean of scores shifts most, and the chance of a shift as large: what searches for lasting changes of the noise share.
+# Find the place where the mean of scores shifts most, and the chance of a shift as large: what searches for lasting
+# changes of the noise share.
 #
-# The largest standardised sum over all places is compared with its distribution: Miller and Siegmund, "Maximally selected chi
-# square statistics", Biometrics 38 (1982), and for several scores at once James, James and Siegmund, "Tests for a change-point",
-# Biometrika 74 (1987).
+# The largest standardised sum over all places is compared with its distribution: Miller and Siegmund, "Maximally
+# selected chi square statistics", Biometrics 38 (1982), and for several scores at once James, James and Siegmund,
+# "Tests for a change-point", Biometrika 74 (1987).
 
 
 SHORTEST: Final = 20

@@ -1,13 +1,13 @@
 """Find lasting changes of the noise: where values begin to lie further from their level, or nearer to it.
 
-The distances of the values from the median of their level are ranked, so outliers count little. The place with the largest
-standardised rank sum is a change when the largest of all places is too large for chance: Miller and Siegmund, "Maximally
-selected chi square statistics", Biometrics 38 (1982). The search goes on to either side of it.
+The distances of the values from the median of their level are ranked, so outliers count little. The place with the
+largest standardised rank sum is a change when the largest of all places is too large for chance: Miller and Siegmund,
+"Maximally selected chi square statistics", Biometrics 38 (1982). The search goes on to either side of it.
 
-How much noise there is on a side is the median distance, as a standard deviation. Of values that are rounded to a few levels
-that is 0 or a whole level, so a little more noise would look like noise where none was. Around few levels it is their standard
-deviation without outliers, and no less than half of the rounding (:mod:`knickpoint.detect.outliers`). Only where values are not
-rounded, a side is without any noise, and the other one differs from it whatever its noise is.
+How much noise there is on a side is the median distance, as a standard deviation. Of values that are rounded to a few
+levels that is 0 or a whole level, so a little more noise would look like noise where none was. Around few levels it is
+their standard deviation without outliers, and no less than half of the rounding (:mod:`knickpoint.detect.outliers`).
+Only where values are not rounded, a side is without any noise, and the other one differs from it whatever its noise is.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def find_noise_changes(
 ) -> tuple[Step, ...]:
     """Return the changes of the noise of ``values`` around the levels between ``steps``, sorted by index.
 
-    There are none where the values drift, because their distances from a level say nothing there.
-    ``false_alarms`` is how many there may be per 1,000 commits of noise that does not change. The size is the difference of
-    the robust standard deviations, and the relative size is that over the one before.
+    There are none where the values drift, because their distances from a level say nothing there. ``false_alarms`` is
+    how many there may be per 1,000 commits of noise that does not change. The size is the difference of the robust
+    standard deviations, and the relative size is that over the one before.
     """
     if any(step.kind is FindingKind.DRIFT for step in steps):
         return ()
@@ -101,7 +101,7 @@ class _Noise:
     rounded_to: float
 
     def distances(self, first: int, stop: int) -> Floats:
-        """Return how far the values from ``first`` to ``stop`` lie from their level."""
+        """Return the distances of the values from ``first`` to ``stop`` from their level."""
         return np.abs(self.deviations[first:stop])
 
     def of_sides(self, first: int, place: int, stop: int) -> tuple[float, float]:
@@ -119,7 +119,7 @@ class _Noise:
         return float(kept.std())
 
     def differ(self, before: float, after: float) -> bool:
-        """Return whether two standard deviations differ by what calls for action, whatever rounding hides of them."""
+        """Return True if two standard deviations differ by what calls for action, whatever rounding hides of them."""
         low, high = sorted(max(each, self.rounded_to / 2) for each in (before, after))
         return high > 0 and high >= _LEAST_RATIO * low
 

@@ -1,8 +1,8 @@
 """The Mann-Whitney U test: exact for small samples, with ties too, and the normal approximation above.
 
-U counts the pairs in which the value of the first sample is larger, ties as half. The kernel ``ranks`` counts U and, for
-tied samples, the arrangements whose U is as extreme. Without ties the distribution of U depends on the sizes alone; the
-recurrence of Mann and Whitney (1947) counts it.
+U counts the pairs in which the value of the first sample is larger, ties as half. The kernel ``ranks`` counts U and,
+for tied samples, the arrangements whose U is as extreme. Without ties the distribution of U depends on the sizes alone;
+the recurrence of Mann and Whitney (1947) counts it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def _normal(u: Floats, n: int, m: int, tied: Floats) -> Floats:
 
 
 def _test(values: Floats, rows: int, step: int, n: int, m: int) -> tuple[Floats, Floats]:
-    """Return U and p of each pair of samples; the arguments are those of :func:`knickpoint.native.ranks.compare_ranks`."""
+    """Return U and p of each pair of samples.
+
+    The arguments are those of :func:`knickpoint.native.ranks.compare_ranks`.
+    """
     if not min(n, m, rows):
         return np.full(rows, np.nan), np.full(rows, np.nan)
     twice, tied, tail = compare_ranks(values, rows, step, n, m)

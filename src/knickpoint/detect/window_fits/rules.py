@@ -74,7 +74,7 @@ class RuleResult:
         return math.nan if decisive < 0 else float(self.fits[decisive].value[window])
 
     def part(self, first: int, stop: int) -> RuleResult:
-        """Return what the rule decides about windows ``first`` to ``stop - 1``."""
+        """Return the decision of the rule about windows ``first`` to ``stop - 1``."""
         fits = tuple(fit.part(first, stop) for fit in self.fits)
         return RuleResult(fits, self.movement[first:stop], self.decisive[first:stop])
 
@@ -96,7 +96,7 @@ def scaled_rule(rule: Rule, unit: float) -> Rule:
 
 
 def window_width(rule: Rule, radius: int, *, compatible: bool) -> int:
-    """Return how many values a window has: ``radius`` on each side, and one more where Skia's original fit occurs."""
+    """Return the number of values of a window: ``radius`` on each side, and one more where Skia's original fit occurs."""
     odd = compatible and any(simple.kind == "original" for simple in simple_rules(rule))
     return 2 * radius + (1 if odd else 0)
 
@@ -104,7 +104,10 @@ def window_width(rule: Rule, radius: int, *, compatible: bool) -> int:
 def _holds_in_one_direction(
     rule: Rule, moves: Iterator[NDArray[np.int8]]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return where ``rule`` holds upwards and where downwards; the parts of an ``and`` have to agree in direction."""
+    """Return the windows in which ``rule`` holds upwards and downwards.
+
+    The parts of an ``and`` have to agree in direction.
+    """
     if isinstance(rule, SimpleRule):
         movement = next(moves)
         return movement > 0, movement < 0
@@ -114,7 +117,7 @@ def _holds_in_one_direction(
 
 
 def _holds_in_any_direction(rule: Rule, moves: Iterator[NDArray[np.int8]]) -> NDArray[np.bool_]:
-    """Return where ``rule`` holds when the directions of its parts need not agree, as in Skia."""
+    """Return the windows in which ``rule`` holds if the directions of its parts need not agree, as in Skia."""
     if isinstance(rule, SimpleRule):
         return np.asarray(next(moves) != 0)
     join = np.logical_and if rule.operator == "and" else np.logical_or
@@ -135,7 +138,9 @@ def _decisive_moves(fits: tuple[Fits, ...], moves: NDArray[np.int8]) -> tuple[ND
 
 
 def apply_rule(halves: HalfWindows, rule: Rule, *, floor: float = 1e-4) -> RuleResult:
-    """Apply ``rule`` to every window of two neighbouring ``halves``; the parts of an ``and`` have to agree in direction.
+    """Apply ``rule`` to every window of two neighbouring ``halves``.
+
+    The parts of an ``and`` have to agree in direction.
 
     ``floor`` is that of :func:`~knickpoint.detect.window_fits.fit.fit_steps`.
     """

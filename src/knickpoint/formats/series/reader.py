@@ -33,8 +33,8 @@ _WITHIN: Final = ("repository", "line", "unit")
 class NamedSeries:
     """One series: ``values`` in float64 with ``nan`` for missing, and the position of each row as text.
 
-    ``runs`` has the run of each row, and is empty where the file names none. Where rows are joined by position, ``samples``
-    has the runs of each, and of each run the samples.
+    ``runs`` has the run of each row, and is empty where the file names none. Where rows are joined by position,
+    ``samples`` has the runs of each, and of each run the samples.
     """
 
     id: str
@@ -80,7 +80,10 @@ def position_keys(positions: Sequence[str]) -> list[float]:
 
 
 def _numbers(table: Table, column: int, rows: Sequence[int], *, named: bool = False) -> NDArray[np.float64]:
-    """Return the numbers of a column in these rows, ``nan`` for empty fields; with ``named``, errors name the column."""
+    """Return the numbers of a column in these rows, ``nan`` for empty fields.
+
+    With ``named``, errors name the column.
+    """
     texts = [table.rows[row][column] for row in rows]
     try:
         found = np.array(list(map(float, texts)), dtype=np.float64)
@@ -100,7 +103,8 @@ def _numbers(table: Table, column: int, rows: Sequence[int], *, named: bool = Fa
 def _in_order(table: Table, rows: list[int], warn: Callable[[str], None]) -> tuple[list[int], tuple[str, ...]]:
     """Return ``rows`` sorted stably by position (numbers, or dates and times in ISO 8601), and their positions.
 
-    Without a column of positions, commits are in the order in which the file first names them; without either, rows are.
+    Without a column of positions, commits are in the order in which the file first names them; without either, rows
+    are.
     """
     if POSITION not in table.header:
         places = table.commits
@@ -181,18 +185,18 @@ def _ignore(_: str) -> None:
 def read_series(file: FileContent, *, warn: Callable[[str], None] = _ignore) -> list[NamedSeries]:
     """Return the series in ``file`` in the order in which they first appear.
 
-    The header decides: with a column ``value`` the rows are long (``id``, else ``benchmark`` or ``name``, names the series;
-    repository, line and unit distinguish series with the same name, as in an export; ``pos`` orders the rows, and without
-    it rows of one ``commit`` have one position; ``run`` says which rows of one position are of one run; other columns are
-    ignored); without it every column but ``pos``, one that names the commits, those of dates, and those that number the rows is a series. One
-    column of numbers needs no header. Rows are sorted stably by ``pos``.
-    ``warn`` gets a word about each series whose rows are not in the order of a
-    column of moments, such as ``date``, while nothing else orders them.
+    The header decides: with a column ``value`` the rows are long (``id``, else ``benchmark`` or ``name``, names the
+    series; repository, line and unit distinguish series with the same name, as in an export; ``pos`` orders the rows,
+    and without it rows of one ``commit`` have one position; ``run`` says which rows of one position are of one run;
+    other columns are ignored); without it every column but ``pos``, one that names the commits, those of dates, and
+    those that number the rows is a series. One column of numbers needs no header. Rows are sorted stably by ``pos``.
+    ``warn`` gets a word about each series whose rows are not in the order of a column of moments, such as ``date``,
+    while nothing else orders them.
 
     Raises:
         FormatError: this is no table, or a row has more or fewer fields than the header.
-        InputError: the rows go backwards in time, there are no rows, a value is not a finite number, the header names a column twice
-            or not at all, or the file is not text.
+        InputError: the rows go backwards in time, there are no rows, a value is not a finite number, the header names a
+            column twice or not at all, or the file is not text.
     """
     table = read_table(file)
     return _long(table, warn) if VALUE in table.header else _wide(table, warn)

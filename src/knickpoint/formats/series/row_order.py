@@ -58,7 +58,10 @@ def _whole(texts: Sequence[str]) -> list[int]:
 
 
 def _runs(numbers: Sequence[int]) -> int:
-    """Return 1 for numbers that only rise, -1 for those that only fall, 0 for others and few; neighbours may be equal."""
+    """Return 1 for numbers that only rise, -1 for those that only fall, 0 for others and few.
+
+    Neighbours may be equal.
+    """
     steps = {later > earlier for earlier, later in pairwise(numbers) if later != earlier}
     if len(steps) != 1 or len(set(numbers)) < _ENOUGH:
         return 0
@@ -76,8 +79,8 @@ def _is_text(text: str) -> bool:
 def column_of_commits(header: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool) -> int | None:
     """Return the column that names the commits of rows, None for none.
 
-    In a ``wide`` table, where each column may be a series, it has to have text such as a hash, or whole numbers that only rise
-    or only fall: ``commit`` may be what a data base takes for one.
+    In a ``wide`` table, where each column may be a series, it has to have text such as a hash, or whole numbers that
+    only rise or only fall: ``commit`` may be what a data base takes for one.
     """
     column = next((header.index(name) for name in COMMITS if name in header), None)
     if column is None or not wide:
@@ -87,7 +90,7 @@ def column_of_commits(header: Sequence[str], rows: Sequence[Sequence[str]], *, w
 
 
 def numbers_rows(title: str, texts: Sequence[str]) -> bool:
-    """Tell whether a column only numbers the rows: each number is the next one, or it is that of a build and rises."""
+    """Return True if a column only numbers the rows: each number is the next one, or it is that of a build and rises."""
     numbers = _whole(texts)
     if len(set(numbers)) < _ENOUGH:
         return False
@@ -100,8 +103,8 @@ def check_numbers(
 ) -> None:
     """Refuse rows whose commits or builds are numbered backwards, where no column orders them.
 
-    In a ``wide`` table, a column that counts down to the last row is refused as well. ``first`` and ``last`` are the places of
-    the first and the last row, for messages.
+    In a ``wide`` table, a column that counts down to the last row is refused as well. ``first`` and ``last`` are the
+    places of the first and the last row, for messages.
 
     Raises:
         InputError: the rows go backwards, so that each change would be found in the wrong direction.
@@ -118,7 +121,7 @@ def check_numbers(
 
 
 def are_versions(positions: Sequence[str]) -> bool:
-    """Tell whether positions such as 1.9 and 1.10 are versions: as decimals, 1.10 would be 1.1, and come before 1.9.
+    """Return True if positions such as 1.9 and 1.10 are versions: as decimals, 1.10 would be 1.1, and come before 1.9.
 
     Decimals either have as many digits as all others, or end with no zero that says nothing.
     """
@@ -127,12 +130,15 @@ def are_versions(positions: Sequence[str]) -> bool:
 
 
 def is_moment(title: str) -> bool:
-    """Tell whether a column with this title says when, and is no series."""
+    """Return True if a column with this title says when, and is no series."""
     return title.strip().lower() in _MOMENTS
 
 
 def seconds(text: str) -> float:
-    """Return the seconds since 1970 of a date or time in ISO 8601; without an offset it is UTC. Raises ``ValueError``."""
+    """Return the seconds since 1970 of a date or time in ISO 8601; without an offset it is UTC.
+
+    Raises ``ValueError``.
+    """
     moment = datetime.fromisoformat(text)
     return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() - (  # noqa: DTZ001
         offset.total_seconds() if (offset := moment.utcoffset()) else 0.0

@@ -54,7 +54,10 @@ class Table:
 
     @cached_property
     def commits(self) -> list[int]:
-        """The commit of each row, numbered as they first come; a row without one is by itself. Empty without such a column."""
+        """The commit of each row, numbered as they first come; a row without one is by itself.
+
+        Empty without such a column.
+        """
         column = self.column_of_commits
         if column is None:
             return []
@@ -67,7 +70,7 @@ class Table:
 
 
 def is_number(text: str) -> bool:
-    """Return whether ``text`` is a number."""
+    """Return True if ``text`` is a number."""
     try:
         float(text)
     except ValueError:
@@ -87,7 +90,8 @@ def read_table(file: FileContent) -> Table:
     number has no header, so that empty lines before it are missing values as well.
 
     Raises:
-        FormatError: this is no table, a row has more or fewer fields than the header, or the notation of numbers is unclear.
+        FormatError: this is no table, a row has more or fewer fields than the header, or the notation of numbers is
+            unclear.
         InputError: the header names a column twice or not at all.
     """
     if "\0" in file.text:

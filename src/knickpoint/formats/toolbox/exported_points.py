@@ -36,7 +36,7 @@ _decode = lru_cache(maxsize=65536)(decode_key)
 
 
 def is_export(header: Sequence[str]) -> bool:
-    """Tell whether ``header`` is that of an export."""
+    """Return True if ``header`` is that of an export."""
     return tuple(header[: len(_COLUMNS)]) == _COLUMNS and set(header[len(_COLUMNS) :]) <= set(_LATER)
 
 

@@ -61,7 +61,10 @@ class Document:
 
 
 def _readable_numbers(text: str) -> str:
-    """Return ``text`` with numbers that are not finite spelt as Python's JSON reads them; ``text`` itself where all are."""
+    """Return ``text`` with numbers that are not finite spelt as Python's JSON reads them.
+
+    ``text`` itself where all are.
+    """
     if not _BARE.search(text):
         return text
     found = _NOT_FINITE.sub(_spelt, text)

@@ -17,7 +17,10 @@ _ROOT: Final = "the document"
 
 
 def inner(entries: object, member: str = "") -> list[object]:
-    """Return the entries of a list or the values of an object; with ``member``, those that stand under it in each of them. Never raises."""
+    """Return the entries of a list or the values of an object.
+
+    With ``member``, those that stand under it in each of them. Never raises.
+    """
     found = list(entries.values()) if isinstance(entries, dict) else entries if isinstance(entries, list) else []
     if not member:
         return found
@@ -25,14 +28,18 @@ def inner(entries: object, member: str = "") -> list[object]:
 
 
 def members(entries: object, member: str) -> list[object]:
-    """Return what stands under ``member`` in the entries of a list, or the values of an object, that have it. Never raises."""
+    """Return the values under ``member`` in the entries of a list, or in the values of an object, that have it.
+
+    Never raises.
+    """
     return [entry[member] for entry in inner(entries) if isinstance(entry, dict) and member in entry]
 
 
 def measures(entries: object, members: Collection[str]) -> bool:
-    """Tell whether an entry of a list, or a value of an object, is an object with one of ``members``. Never raises.
+    """Return True if an entry of a list, or a value of an object, is an object with one of ``members``. Never raises.
 
-    A format is recognised by what it measures: a frame such as ``{"context": …, "benchmarks": […]}`` is that of many tools.
+    A format is recognised by what it measures: a frame such as ``{"context": …, "benchmarks": […]}`` is that of many
+    tools.
     """
     return any(isinstance(entry, dict) and not entry.keys().isdisjoint(members) for entry in inner(entries))
 
@@ -68,7 +75,7 @@ class Node:
         return isinstance(self.value, dict) and self.value.get(name) is not None
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a member ``name``, null or not: null where a number belongs is no absence."""
+        """Return True if there is a member ``name``, null or not: null where a number belongs is no absence."""
         return isinstance(self.value, dict) and name in self.value
 
     def __getitem__(self, name: str) -> Node:
@@ -102,7 +109,7 @@ class Node:
             yield Node(value, self, index)
 
     def is_number(self) -> bool:
-        """Tell whether this is a finite number."""
+        """Return True if this is a finite number."""
         return math.isfinite(to_float(self.value))
 
     def number(self, of: str = "") -> float:

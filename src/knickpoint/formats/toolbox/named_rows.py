@@ -19,7 +19,7 @@ _NO_NAMES: Final = ("time", "commit_time", "order", "status", "exit_code", "mess
 
 
 def has_named_rows(header: Sequence[str]) -> bool:
-    """Tell whether a column names benchmarks, another one names its unit, and none says of which commit or when."""
+    """Return True if a column names benchmarks, another one names its unit, and none says of which commit or when."""
     found = roles(header)
     if "benchmark" not in found or {"commit", "time", "commit_time", "value", "samples"} & found.keys():
         return False
@@ -30,8 +30,8 @@ def has_named_rows(header: Sequence[str]) -> bool:
 def check_told_apart(header: Sequence[str], wide: Collection[int], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
     """Refuse rows of one run and benchmark that may be several benchmarks: a column of numbers may say what was measured.
 
-    They are repetitions where a column numbers them, where they differ in one measured column only, or where the others are
-    called ``metric:``. A column without a unit counts as measured only where none has a unit.
+    They are repetitions where a column numbers them, where they differ in one measured column only, or where the others
+    are called ``metric:``. A column without a unit counts as measured only where none has a unit.
 
     Raises:
         FormatError: there are such rows; the message names them and the columns.

@@ -70,8 +70,8 @@ def shown(value: object) -> str:
 
 # The notation of the numbers in a table: one rule that every number supports, or a refusal.
 #
-# A number that is not read would be a failure, and the failures would be the large numbers, or the slow ones: ``"1,250"`` beside
-# ``987``. So a table is read whole, by what its own numbers prove, or it is refused.
+# A number that is not read would be a failure, and the failures would be the large numbers, or the slow ones:
+# ``"1,250"`` beside ``987``. So a table is read whole, by what its own numbers prove, or it is refused.
 
 
 Number = Callable[[str], float | None]
@@ -129,8 +129,8 @@ class _Seen:
 def number_reader(cells: Sequence[NumberCell], habit: Habit) -> tuple[Number, tuple[Problem, ...]]:
     """Return the function that reads the numbers of a table in their notation, and warnings about it.
 
-    Signs prove their meaning where they come twice, come together, or do not stand before three digits. One that may part
-    thousands or begin decimals is read only where the others decide it.
+    Signs prove their meaning where they come twice, come together, or do not stand before three digits. One that may
+    part thousands or begin decimals is read only where the others decide it.
 
     Raises:
         FormatError: a number is in a notation that is not read, two contradict each other, or one may be either of two.
@@ -202,7 +202,10 @@ def _check_against(seen: _Seen, proof: str, others: tuple[str, ...]) -> None:
 
 
 def _commas_part(seen: _Seen, habit: Habit) -> bool:
-    """Tell whether commas before three digits part thousands; else they begin decimals. Raises ``FormatError`` for unclear ones."""
+    """Return True if commas before three digits part thousands; else they begin decimals.
+
+    Raises ``FormatError`` for unclear ones.
+    """
     doubtful = seen.first.get("comma_in_threes")
     if doubtful is None:
         return False

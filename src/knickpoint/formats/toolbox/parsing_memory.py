@@ -1,8 +1,8 @@
 """Estimate the memory that reading a file takes from what stands in it, before it is parsed.
 
 A few bytes can stand for much: `{}` is a dictionary of 64 bytes, a line of one letter a text of 50, a digit between two
-commas a row of a table. The estimate counts the signs that begin such objects, each with what CPython takes for it. It is
-about right for what is made to take much memory, and up to twice too large for what benchmark tools write.
+commas a row of a table. The estimate counts the signs that begin such objects, each with what CPython takes for it. It
+is about right for what is made to take much memory, and up to twice too large for what benchmark tools write.
 """
 
 from __future__ import annotations

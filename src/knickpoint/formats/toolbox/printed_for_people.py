@@ -1,7 +1,7 @@
 """Outputs that tools print for people, or tables of theirs that say less than what they also write: what to import instead.
 
-Knickpoint does not read them, because they are rounded, compare two sides, or leave out what was measured. Whoever has such
-a file gets the option of the tool that writes one that is read.
+Knickpoint does not read them, because they are rounded, compare two sides, or leave out what was measured. Whoever has
+such a file gets the option of the tool that writes one that is read.
 """
 
 from __future__ import annotations
@@ -86,7 +86,10 @@ _PATTERNS: Final = tuple((re.compile(pattern), what) for pattern, what in _KNOWN
 
 
 def better_output(file: FileContent) -> str:
-    """Return what ``file`` looks like and what to import instead, a sentence or two; "" where nothing of it is known."""
+    """Return the likely kind of ``file`` and what to import instead, a sentence or two.
+
+    "" if nothing of it is known.
+    """
     lines = [plain(line[:LONGEST_LINE]).strip() for line in file.readable.splitlines()[:_LOOKED_AT]]
     # benchstat repeats lines of go test, so patterns take turns, not lines.
     found = next((what for pattern, what in _PATTERNS if any(map(pattern.match, lines))), "")

@@ -1,8 +1,8 @@
 """Reports that tools print for people: several may stand in one text, each begun by a line of a known form.
 
-The rule for every text: a line with the mark of a result (``ops/sec``, ``ns/op``, a label) is one, whatever stands in place of its
-number. What cannot be read as a number is a failed result with its name (:meth:`Rows.failing`, :func:`unread_result`). Patterns of
-lines therefore take any text in place of a number.
+The rule for every text: a line with the mark of a result (``ops/sec``, ``ns/op``, a label) is one, whatever stands in
+place of its number. What cannot be read as a number is a failed result with its name (:meth:`Rows.failing`,
+:func:`unread_result`). Patterns of lines therefore take any text in place of a number.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Hit:
     match: re.Match[str]
 
     def __getitem__(self, group: str) -> str:
-        """Return what the group matched, "" where it took no part."""
+        """Return the match of the group, "" if it took no part."""
         return self.match[group] or ""
 
     def number(self, group: str = "value") -> float:
@@ -84,7 +84,7 @@ class PrintedReport:
         return next(self.every(pattern), None)
 
     def text(self, pattern: re.Pattern[str], group: str) -> str:
-        """Return what ``group`` matches in the first such line, "" where there is none."""
+        """Return the match of ``group`` in the first such line, "" without one."""
         found = self.find(pattern)
         return found[group].strip() if found else ""
 
@@ -116,7 +116,8 @@ def printed_reports(file: FileContent, begin: re.Pattern[str]) -> Iterator[Print
 def unread_result(rows: Rows, params: Mapping[str, str], line: str, number: int) -> tuple[Problem, ...]:
     """Account for a line that has the mark of a result, and no number that can be read.
 
-    It becomes the failed result of ``params``. Where those name no benchmark, the returned warning says which line is lost.
+    It becomes the failed result of ``params``. Where those name no benchmark, the returned warning says which line is
+    lost.
     """
     text = f"{line.strip()[:_LONGEST_SHOWN]!r} has no number that can be read"
     if params.get("benchmark"):
@@ -135,10 +136,13 @@ def unread_result(rows: Rows, params: Mapping[str, str], line: str, number: int)
 def rejoined(
     lines: Iterable[tuple[int, str]], begun: Callable[[str], str | None], ended: Callable[[str], str]
 ) -> Iterator[tuple[int, str]]:
-    """Join results that the output of their own benchmarks parted; yield other lines as they are, and that output not at all.
+    """Join results that the output of their own benchmarks parted.
 
-    ``begun`` returns the beginning of a result in a line that lacks its end, "" where a line ends the wait for that end, and None where
-    it does neither. ``ended`` returns the end of a result in a line, "" for none. Where none comes, all lines are yielded.
+    Yield other lines as they are, and that output not at all.
+
+    ``begun`` returns the beginning of a result in a line that lacks its end, "" where a line ends the wait for that
+    end, and None where it does neither. ``ended`` returns the end of a result in a line, "" for none. Where none comes,
+    all lines are yielded.
     """
     beginning = ""
     held: list[tuple[int, str]] = []
@@ -159,7 +163,7 @@ def rejoined(
 
 
 def has_line(file: FileContent, mark: str, pattern: re.Pattern[str]) -> bool:
-    """Tell whether a line of ``file`` that holds ``mark`` is as ``pattern`` says; ``mark`` makes the search quick."""
+    """Return True if a line of ``file`` that holds ``mark`` is as ``pattern`` says; ``mark`` makes the search quick."""
     text = file.prose
     return mark in text and any(
         pattern.fullmatch(plain(line.rstrip()))

@@ -54,7 +54,9 @@ class RequestCounts:
 def counted_requests(
     rows: Rows, metrics: Iterable[Mapping[str, str]], count: Callable[[], RequestCounts]
 ) -> RequestCounts | None:
-    """Return the counts of a load test; None where it has no values, as no request succeeded or the counts cannot be read.
+    """Return the counts of a load test.
+
+    None where it has no values, as no request succeeded or the counts cannot be read.
 
     Then its ``metrics`` are failed results in ``rows``.
     """

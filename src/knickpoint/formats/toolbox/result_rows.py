@@ -44,7 +44,7 @@ def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_tidy(text: str) -> bool:
-    """Tell whether ``tidy`` leaves ``text`` as it is; of a few texts that it would, it says no."""
+    """Return True if ``tidy`` leaves ``text`` as it is; of a few texts that it would, it says no."""
     return text.isprintable() and text == text.strip()
 
 
@@ -229,7 +229,7 @@ class Rows:
             )
 
     def table(self) -> ResultTable:
-        """Return what was gathered as columns."""
+        """Return the gathered results as columns."""
         offsets = np.zeros(len(self._keys) + 1, dtype=np.int64)
         np.cumsum([len(samples) for samples in self._samples], out=offsets[1:])
         return ResultTable(

@@ -18,7 +18,7 @@ _BINARY: Final = b"PAR1"
 
 
 def may_need_tidying(file: FileContent) -> bool:
-    """Tell whether the texts of ``file`` may hold what cannot be kept; nearly none do."""
+    """Return True if the texts of ``file`` may hold what cannot be kept; nearly none do."""
     if file.data.startswith(_BINARY):
         return True
     return "\x00" in file.text or ("\\u" in file.text and _ESCAPE.search(file.text) is not None)

@@ -50,7 +50,9 @@ def read_cells(
 
 
 def split_rows(lines: Iterable[str], delimiter: str = ",", *, first: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of the line and the cells of every row of ``lines``, which have their ends; ``first`` lines precede them.
+    """Yield the number of the line and the cells of every row of ``lines``, which have their ends.
+
+    ``first`` lines precede them.
 
     Raises:
         FormatError: the quotes of a row are not closed, or a cell is too long.
@@ -102,7 +104,7 @@ _STATUSES: Final = {
 
 
 def row_outcome(status: str, exit_code: str, message: str, where: str) -> tuple[Outcome, str]:
-    """Return how the row at ``where`` ended, and why; the cells are "" where the table has no such column.
+    """Return the outcome of the row at ``where`` and its reason; the cells are "" if the table has no such column.
 
     Raises:
         FormatError: the status is none that is known.

@@ -339,9 +339,9 @@ class _Table:
     def _ordered_commits(self) -> tuple[Commit, ...]:
         """Return the described commits, oldest first.
 
-        By their own times, where each row states them: ``git log`` and many exports have the newest first, others are sorted by
-        benchmark. The times of runs are no more than a hint, as an old commit may be measured late: where they only fall, the
-        rows have the newest first; else their order is that of the commits.
+        By their own times, where each row states them: ``git log`` and many exports have the newest first, others are
+        sorted by benchmark. The times of runs are no more than a hint, as an old commit may be measured late: where
+        they only fall, the rows have the newest first; else their order is that of the commits.
         """
         commits = list(self.commits.values())
         times = [commit.time for commit in commits]
@@ -424,7 +424,10 @@ def _texts(cell: Cell) -> list[str]:
 
 
 def _holds_numbers(name: str, index: int, rows: Sequence[tuple[str, Sequence[Cell]]]) -> bool:
-    """Tell whether a column of a wide table measures: by its unit, or by a number; not where it only says how exactly."""
+    """Return True if a column of a wide table measures: by its unit, or by a number.
+
+    Not where it only says how exactly.
+    """
     if _is_beside(name):
         return False
     text, unit = name_and_unit(name) if len(name) <= _LONGEST_NAME else ("", "")
@@ -466,7 +469,7 @@ def _untaken(header: Sequence[str], found: dict[str, int]) -> list[int]:
 
 
 def _is_marked(column: str) -> bool:
-    """Return whether a column of a wide table is called a metric."""
+    """Return True if a column of a wide table is called a metric."""
     prefix, colon, _ = column.partition(":")
     return bool(colon) and prefix.lower() == "metric"
 
@@ -488,7 +491,7 @@ def _wide_columns(
 
 
 def _beside_value(column: str) -> bool:
-    """Return whether a column of a long table has deviations, bounds or another statistic of what the column ``value`` has."""
+    """Return True if a column of a long table has deviations, bounds or another statistic of what the column ``value`` has."""
     return _SPREAD.fullmatch(column) is not None or _STATISTICS.fullmatch(column) is not None
 
 
@@ -498,13 +501,13 @@ def _param(column: str) -> str:
 
 
 def _is_beside(column: str) -> bool:
-    """Return whether a column of a wide table has deviations, bounds or counts of what other columns measure."""
+    """Return True if a column of a wide table has deviations, bounds or counts of what other columns measure."""
     name = name_and_unit(column)[0].strip()
     return not _is_marked(column) and (_SPREAD.fullmatch(name) is not None or name.lower() in _COUNTED)
 
 
 def says_nothing(column: str) -> bool:
-    """Return whether a column of a wide table has deviations, counts or numbers of rows, which name no benchmark."""
+    """Return True if a column of a wide table has deviations, counts or numbers of rows, which name no benchmark."""
     return _is_beside(column) or _ROW_NUMBERS.fullmatch(column.strip()) is not None
 
 

@@ -14,15 +14,18 @@ _FRACTION: Final = re.compile(r"(\.\d{6})\d+")
 _OFFSET: Final = re.compile(r"\s+([+-]\d\d:?\d\d)$")
 _NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]*)?")
 _COMPACT: Final = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?")
-"""A date and time without anything between; as microseconds or milliseconds since 1970 it would be one of the seventies."""
+"""A date and time without anything between.
+
+As microseconds or milliseconds since 1970 it would be one of the seventies.
+"""
 _PATTERNS: Final = ("%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S %z", "%a %b %d %H:%M:%S %Y %z", "%Y/%m/%d %H:%M:%S")
 
 
 def read_moment(value: str | float | None) -> datetime | None:
     """Return the aware time, in UTC, in ``value``, or None where there is none.
 
-    Numbers count seconds since 1970, or milli-, micro- or nanoseconds where they are too large for that
-    (beyond the year 2286 in seconds), unless they write a date and a time: 20260403101112. A time without zone is taken as UTC.
+    Numbers count seconds since 1970, or milli-, micro- or nanoseconds where they are too large for that (beyond the
+    year 2286 in seconds), unless they write a date and a time: 20260403101112. A time without zone is taken as UTC.
     """
     compact = _COMPACT.fullmatch(
         value.strip() if isinstance(value, str) else f"{value:.0f}" if _is_whole(value) else ""

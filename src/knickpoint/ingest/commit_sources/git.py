@@ -204,7 +204,10 @@ class GitCommits:
         return found | (self._in_store(missing) if len(wanted) > _FEW else {})
 
     def _refresh(self) -> bool:
-        """Fetch a URL, once; return whether there may be new commits. Later warnings say so where it does not answer."""
+        """Fetch a URL, once; return whether there may be new commits.
+
+        Later warnings say so where it does not answer.
+        """
         if self._fetched or not is_url(self.settings.location):
             return False
         self._fetched = True

@@ -133,7 +133,10 @@ class GitLines:
         return warning
 
     def _place_beside(self, commit: SlottedCommit, branch: str, tips: dict[str, str]) -> str:
-        """Make sure that ``commit``, which is not on the default line, is on that of ``branch``; return a warning or ""."""
+        """Make sure that ``commit``, which is not on the default line, is on that of ``branch``.
+
+        Return a warning or "".
+        """
         if not branch or branch == self.branch:
             return self._successor_warning(commit) or self._off_lines_warning(commit.commit.hash)
         if commit.slot in self._slots_of(branch):
@@ -144,7 +147,8 @@ class GitLines:
             self._update_branch(branch, tips[branch], base)
         if commit.slot in self._slots_of(branch):
             return ""
-        # The branch has it beside its line, or does not have it: it was rewritten, or the branch is gone and the commit its tip.
+        # The branch has it beside its line, or does not have it: it was rewritten, or the branch is gone and the commit
+        # its tip.
         warning = self._successor_warning(commit)
         if not warning and branch in tips and self._containing(commit.commit.hash, {branch: ""}):
             warning = _merged_warning(commit.commit.hash, branch)
@@ -224,7 +228,7 @@ class GitLines:
             self.store.commits.set_default_line(self.repository, self.branch)
 
     def _is_deepened(self, oldest: int) -> bool:
-        """Return whether git now has commits before the oldest one, because a shallow clone was deepened."""
+        """Return True if git now has commits before the oldest one, because a shallow clone was deepened."""
         commit = self.store.commits.get(self.repository, [oldest])[0].commit
         if commit.parents:
             return False

@@ -143,7 +143,7 @@ def _matching(text: str, configured: Mapping[str, RepositorySettings]) -> str:
 
 
 def _canonical(text: str) -> str:
-    """Return what all spellings of the address of one repository have in common."""
+    """Return the common part of all spellings of the address of one repository."""
     found = _ADDRESS.fullmatch(text.strip())
     plain = (found["rest"] if found else text).lower().replace(":", "/")
     return plain.rstrip("/").removesuffix(".git").removeprefix("www.")
@@ -161,8 +161,9 @@ _UNKNOWN: Final = "the results do not say which commit they belong to"
 def head_commit(run: RunReport, checkout: Checkout | None, source: str, written: datetime | None) -> str:
     """Return HEAD as the commit of results that name none.
 
-    The tracked files must be those of HEAD, and the results newer than it, and no newer than their file: by the time of the run
-    where the file has one, else by the time when the file was ``written``, None for a file that comes from elsewhere.
+    The tracked files must be those of HEAD, and the results newer than it, and no newer than their file: by the time of
+    the run where the file has one, else by the time when the file was ``written``, None for a file that comes from
+    elsewhere.
 
     Raises:
         InputError: the results cannot be those of HEAD; the message says why.

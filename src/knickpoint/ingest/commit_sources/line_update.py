@@ -28,9 +28,9 @@ def write_line(
 ) -> str:
     """Set the order of ``line`` to ``slots``, all in one transaction.
 
-    Where commits left the line and others came (a rebase, an inserted commit, a force-push), those that are the same are
-    matched, and findings and the history boundary move along. Traces with results at commits that left, came or changed
-    places are announced at once.
+    Where commits left the line and others came (a rebase, an inserted commit, a force-push), those that are the same
+    are matched, and findings and the history boundary move along. Traces with results at commits that left, came or
+    changed places are announced at once.
 
     Args:
         store: where the line is kept.

@@ -97,5 +97,5 @@ class CommitSource(Protocol):
 
 
 def is_fixed_name(name: str) -> bool:
-    """Return whether ``name`` is empty or means the same commit at any time; other names have to be resolved first."""
+    """Return True if ``name`` is empty or means the same commit at any time; other names have to be resolved first."""
     return not name or is_hash_or_number(name)

@@ -1,9 +1,9 @@
 """Order the commits of a repository without git by what results files state about them.
 
 A file that has several commits states their order, as pairs (before, after). The store keeps every such pair. A line is
-the one order of its commits that keeps all pairs and, where they leave it open, goes by time and then by hash (by number
-where the commits are numbers). It is computed from the sets of commits and pairs alone, so that it does not depend on the
-order in which files arrive. Pairs that contradict each other are set aside for the commits concerned.
+the one order of its commits that keeps all pairs and, where they leave it open, goes by time and then by hash (by
+number where the commits are numbers). It is computed from the sets of commits and pairs alone, so that it does not
+depend on the order in which files arrive. Pairs that contradict each other are set aside for the commits concerned.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class ResultLines:
     ) -> AddedCommits:
         """Add ``commits`` to the store and to the line of ``branch``.
 
-        Commits that are ``ordered`` come oldest first. Those that come ``at_end`` are new, and follow the last commit of
-        the line whatever their times are.
+        Commits that are ``ordered`` come oldest first. Those that come ``at_end`` are new, and follow the last commit
+        of the line whatever their times are.
         """
         if not commits:
             return AddedCommits()
@@ -113,10 +113,10 @@ class ResultLines:
         return self._sort_default(name, new)
 
     def _follow(self, name: str, keys: Collection[OrderKey], below: int | None) -> bool:
-        """Return whether commits with ``keys`` come after all others; those from the slot ``below`` on are new.
+        """Return True if commits with ``keys`` come after all others; those from the slot ``below`` on are new.
 
-        The newest commit by time is found by an index. Of numbers the greatest one is not, but it ends the line, as long
-        as no file states an order.
+        The newest commit by time is found by an index. Of numbers the greatest one is not, but it ends the line, as
+        long as no file states an order.
         """
         first = min(keys, default=None)
         if first is None:
@@ -129,7 +129,10 @@ class ResultLines:
         return latest is None or (order_key(latest.commit)[0] > _NUMBERED and order_key(latest.commit) < first)
 
     def _sort_default(self, name: str, new: Iterable[int]) -> bool:
-        """Sort the default line with ``new`` slots, then the branches that this moves; return as :meth:`_extend_default`."""
+        """Sort the default line with ``new`` slots, then the branches that this moves.
+
+        Return as :meth:`_extend_default`.
+        """
         names = self._names()
         line = self._line(name)
         order, knot = self._ordered({*line.slots, *new})

@@ -128,8 +128,8 @@ class ResultCommits:
         """Add the commits of a file to the store and return their slots.
 
         Raises:
-            HistoryError: neither the file nor an earlier one says where a commit belongs in the order of commits; or it has
-                too many branches.
+            HistoryError: neither the file nor an earlier one says where a commit belongs in the order of commits; or it
+                has too many branches.
         """
         hashes = self._match([*(each.run.revision for each in runs), *(commit.hash for commit in described)])
         names = hashes.full_names
@@ -162,8 +162,8 @@ class ResultCommits:
     def _match(self, revisions: Iterable[str]) -> _MatchedHashes:
         """Find the commits of the hashes among ``revisions``, those of a file.
 
-        A commit that the store has under an abbreviation gets its full hash, if the file has only one for it. A name that the
-        store has as it is stays.
+        A commit that the store has under an abbreviation gets its full hash, if the file has only one for it. A name
+        that the store has as it is stays.
 
         Raises:
             HistoryError: an abbreviation fits several commits.
@@ -290,7 +290,7 @@ def _notes_on_shorter(shorter: Mapping[str, Collection[str]]) -> Iterator[str]:
 
 
 def _is_shuffled(commits: Sequence[Commit]) -> bool:
-    """Tell whether the times of commits fall too often for an order of commits, in which a few are out of place."""
+    """Return True if the times of commits fall too often for an order of commits, in which a few are out of place."""
     times = [commit.time for commit in commits if commit.has_time]
     falls = sum(later < earlier for earlier, later in pairwise(times))
     return falls > 1 and falls > len(times) / 10

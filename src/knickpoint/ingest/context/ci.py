@@ -159,8 +159,8 @@ def read_ci(environ: Mapping[str, str] | None = None) -> CiFacts | None:
     """Return the facts that the variables of the CI give, None outside of a CI or where it names no commit.
 
     For a pull request, GitHub checks out a merge commit that no clone has. The head of the pull request counts as the
-    commit, and the merge commit, which is what is tested, is kept among the revisions as ``merge``. A job of ``workflow_run``
-    handles what the run before it measured, so it is about the commit of that run.
+    commit, and the merge commit, which is what is tested, is kept among the revisions as ``merge``. A job of
+    ``workflow_run`` handles what the run before it measured, so it is about the commit of that run.
     """
     variables = os.environ if environ is None else environ
     for service in _SERVICES:
@@ -208,7 +208,10 @@ def _github_link(variables: Mapping[str, str]) -> str:
 
 
 def _github_event(variables: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the event of a job for a pull request, or after another run; {} for others, and where it cannot be read."""
+    """Return the event of a job for a pull request, or after another run.
+
+    {} for others, and where it cannot be read.
+    """
     if not variables.get("GITHUB_EVENT_NAME", "").startswith(("pull_request", "workflow_run")):
         return {}
     try:
@@ -220,7 +223,10 @@ def _github_event(variables: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _branch_before(event: Mapping[str, Any], variables: Mapping[str, str]) -> str:
-    """Return the branch of the run before; that of a fork begins with its owner, so that its main is not the main here."""
+    """Return the branch of the run before.
+
+    That of a fork begins with its owner, so that its main is not the main here.
+    """
     branch = _text(event, "workflow_run", "head_branch")
     if _text(event, "workflow_run", "head_repository", "full_name") == variables.get("GITHUB_REPOSITORY"):
         return branch

@@ -41,8 +41,8 @@ class FileContext:
 
     ``stated`` comes from options and sidecars, and overrides the file. ``fallback`` comes from the CI, and counts only
     for runs that name no commit. ``mapping`` is the TOML text that locates the results in the file, "" where a format
-    does. ``execution`` is the id of the run where that of the file does not count, because the same file is measured again
-    on purpose; "" elsewhere.
+    does. ``execution`` is the id of the run where that of the file does not count, because the same file is measured
+    again on purpose; "" elsewhere.
     """
 
     stated: Sidecar = field(default_factory=Sidecar)
@@ -152,7 +152,10 @@ def companions_of(name: str, read: Callable[[str], bytes | None]) -> dict[str, b
 
 
 _HASH: Final = re.compile(r"(?<![0-9A-Za-z])(?:(?=[0-9]*[a-f])[0-9a-f]{7,64}|[0-9]{8,64})(?![0-9A-Za-z])")
-"""At least seven digits as git shortens hashes; eight where none is a letter, as in one of 27 hashes and in every date."""
+"""At least seven digits as git shortens hashes.
+
+Eight where none is a letter, as in one of 27 hashes and in every date.
+"""
 
 
 def hashes_in_name(source: str, *, top: str = "") -> tuple[tuple[str, ...], ...]:

@@ -52,7 +52,7 @@ class Sidecar:
     revisions: Mapping[str, str] = field(default_factory=dict)
 
     def over(self, other: Sidecar) -> Sidecar:
-        """Return what both state; where they differ, this one counts."""
+        """Return the facts of both; where they differ, this one counts."""
         merged: dict[str, Any] = {}
         for each in fields(self):
             upper, lower = getattr(self, each.name), getattr(other, each.name)
@@ -61,12 +61,12 @@ class Sidecar:
 
 
 def is_sidecar(path: Path) -> bool:
-    """Return whether ``path`` is a sidecar and not results."""
+    """Return True if ``path`` is a sidecar and not results."""
     return path.name == SIDECAR or path.name.endswith(SIDECAR_SUFFIX)
 
 
 def sidecar_of(path: Path) -> Sidecar:
-    """Return what the sidecars of the results file ``path`` state, that of the file over that of its directory.
+    """Return the sidecar of the results file ``path``, that of the file over that of its directory.
 
     Raises:
         InputError: a sidecar cannot be read.

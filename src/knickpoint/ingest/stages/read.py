@@ -44,7 +44,7 @@ Reader = Callable[[ResultsFile, IngestSettings], ReadResults | None]
 
 
 def read_results(file: ResultsFile, settings: IngestSettings) -> ReadResults | None:
-    """Return what ``file`` states, None where it was found in a folder or bucket and no format claims it.
+    """Read ``file``, None if it was found in a folder or bucket and no format claims it.
 
     Raises:
         FormatError: the file is larger than the settings allow, takes too much memory, or cannot be read.
@@ -107,8 +107,9 @@ def find_unchanged(destination: Destination, file: ResultsFile) -> FileSummary |
     """Return the summary of content that is stored already, None where it is not.
 
     The same content from another source is stored already too. But a source that returns to its former content is a
-    correction. Content whose runs were removed is imported again when a person names the file, not when a folder is read.
-    Removed runs may have replaced those of another file, so after a removal each file that is named is read again.
+    correction. Content whose runs were removed is imported again when a person names the file, not when a folder is
+    read. Removed runs may have replaced those of another file, so after a removal each file that is named is read
+    again.
     """
     digests, ledger = file_digests(file, destination.ingest), destination.store.ledger
     for entry in ledger.known_as(file.source, digests):

@@ -1,8 +1,8 @@
 """Stage 2: resolve what the runs of a file refer to: commits and their slots, params, identities.
 
-It has two steps. :func:`name_runs` finds the commit that each run belongs to and applies the naming rules; it may ask git,
-and so takes place before the transaction. :func:`resolve_runs` finds slots and identities; it may add commits to the
-store, and so takes place inside the transaction that writes the runs.
+It has two steps. :func:`name_runs` finds the commit that each run belongs to and applies the naming rules; it may ask
+git, and so takes place before the transaction. :func:`resolve_runs` finds slots and identities; it may add commits to
+the store, and so takes place inside the transaction that writes the runs.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _NO_BRANCH: Final = frozenset({"", "HEAD"})
 class NamedRuns:
     """The runs of a file, each with the name of its commit and the trace keys that are stored.
 
-    ``content_hash`` is the digest by which the file is known once it is stored. ``head`` is the commit that stood in as HEAD, ""
-    where something names the commits.
+    ``content_hash`` is the digest by which the file is known once it is stored. ``head`` is the commit that stood in as
+    HEAD, "" where something names the commits.
     """
 
     read: ReadResults
@@ -154,9 +154,9 @@ def _refuse_second_branch(
 ) -> None:
     """Raise ``InputError`` where a commit has results of two branches: without git, they may be two configurations.
 
-    That holds for branches from a column, an option or a sidecar. A harness or a CI names those of its checkout, where a
-    commit that is merged moves from one branch to another. A file that comes again may correct the branch of its runs.
-    ``placed`` are the runs with their slots and identities.
+    That holds for branches from a column, an option or a sidecar. A harness or a CI names those of its checkout, where
+    a commit that is merged moves from one branch to another. A file that comes again may correct the branch of its
+    runs. ``placed`` are the runs with their slots and identities.
     """
     column = "" if read.file.context.stated.branch else read.report.branch_column
     if not (column or read.file.context.stated.branch):

@@ -74,7 +74,7 @@ def _record(destination: Destination, resolved: ResolvedRuns) -> None:
 
 
 def _summary(store: Store, resolved: ResolvedRuns, receipts: Sequence[Receipt]) -> FileSummary:
-    """Return what the receipts of the runs add up to."""
+    """Sum up the receipts of the runs."""
     source = resolved.read.file.source
     kinds = Counter(receipt.kind for receipt in receipts)
     written = [run for run, receipt in zip(resolved.runs, receipts, strict=True) if receipt.kind is not RunKind.SAME]
@@ -136,12 +136,15 @@ def _machine_warning(store: Store, resolved: ResolvedRuns, receipts: Sequence[Re
 
 
 def _count_points(run: ResolvedRun, receipt: Receipt) -> int:
-    """Return how many points a run wrote: one for each of its traces that has a value."""
+    """Return the number of points of a run: one for each of its traces that has a value."""
     return len(receipt.trace_ids) - count_empty(run.report) if len(receipt.trace_ids) else 0
 
 
 def _count_repeated(report: Report) -> tuple[Mapping[str, int], int]:
-    """Return benchmark → rows of the file that became samples, the most first; and the number of points of these samples."""
+    """Return benchmark → rows of the file that became samples, the most first.
+
+    And the number of points of these samples.
+    """
     keys: Counter[str] = Counter()
     for run in report.runs:
         for place, count in run.results.repeated.items():

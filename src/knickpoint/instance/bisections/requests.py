@@ -1,6 +1,7 @@
 """Ask for a bisection: which recipe measures the finding, which commits may have made it, what is known before.
 
-A request names a recipe of the configuration and nothing else that would run: commands come from the file of the operator.
+A request names a recipe of the configuration and nothing else that would run: commands come from the file of the
+operator.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def request_bisection(
 ) -> StoredBisection:
     """Let the commit of a change be searched with a recipe of the configuration; return the bisection.
 
-    Without ``recipe``, the only one that fits is taken. Where the same bisection waits or runs, that one is returned. The
-    audit log gets an entry.
+    Without ``recipe``, the only one that fits is taken. Where the same bisection waits or runs, that one is returned.
+    The audit log gets an entry.
 
     Raises:
         InputError: there is no such change or recipe, the recipe does not measure it, or it cannot be bisected.
@@ -71,7 +72,7 @@ def request_bisection(
 def plan_bisection(
     instance: Instance, change_id: int, recipe: str = "", *, who: str, by_rule: bool = False
 ) -> BisectionRequest:
-    """Return what :func:`request_bisection` would ask for, and write nothing.
+    """Return the request of :func:`request_bisection`, and write nothing.
 
     Raises:
         InputError: as :func:`request_bisection`.
@@ -202,7 +203,7 @@ def _searched_slots(instance: Instance, repository: Repository, change: Change, 
 def _facts(
     instance: Instance, change_id: int, lead: ChangePoint, recipe: RecipeSettings, slots: tuple[int, ...]
 ) -> dict[str, object]:
-    """Return what is known before anything is measured, as JSON values.
+    """Return the facts known before the first measurement, as JSON values.
 
     The levels of the history count only where the devices measure like the machines whose results the traces have.
     """
@@ -228,7 +229,10 @@ def movement_of(numbers: StepNumbers) -> int:
 
 
 def known_levels(numbers: StepNumbers, *, after: bool) -> tuple[float, float, int]:
-    """Return the mean, the deviation and the count of the values on one side of a step; count 0 where they say little."""
+    """Return the mean, the deviation and the count of the values on one side of a step.
+
+    Count 0 where they say little.
+    """
     region = numbers.after if after else numbers.before
     level = numbers.after_level if after else numbers.before_level
     count = region.count if region.count >= _LEAST_VALUES and math.isfinite(numbers.deviation + level) else 0

@@ -1,7 +1,7 @@
 """Run bisections: claim one, coordinate it on the pool, import what its probes measured, put the answer onto its finding.
 
-While a bisection runs, a thread renews its lease and notices when a person stops it. A worker that ends in order releases
-its bisection; after a kill, the lease ends. Either way another worker goes on from the journal.
+While a bisection runs, a thread renews its lease and notices when a person stops it. A worker that ends in order
+releases its bisection; after a kill, the lease ends. Either way another worker goes on from the journal.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def run_bisection(
 ) -> StoredBisection:
     """Claim a bisection and run it to its end; return it as it is then.
 
-    ``stop`` says that this process ends: the bisection then goes on elsewhere. One that another worker holds is returned
-    as it is.
+    ``stop`` says that this process ends: the bisection then goes on elsewhere. One that another worker holds is
+    returned as it is.
 
     Raises:
         KnickpointError: the store, the repository or the pool fails; the bisection goes on later.
@@ -209,8 +209,8 @@ def import_waiting_results(instance: Instance) -> int:
 def _import(instance: Instance, waiting: WaitingResults) -> str:
     """Import the results of one probe; return why they could not be, "" where they are in, or stay in the journal.
 
-    What another machine measured has levels of its own. It stays in the journal, where it is no trace that a query averages
-    with those of the history, or that an alert judges.
+    What another machine measured has levels of its own. It stays in the journal, where it is no trace that a query
+    averages with those of the history, or that an alert judges.
     """
     store = instance.store
     repository = _repository(instance, waiting.repository_id)
@@ -262,7 +262,7 @@ class _Lease:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def check(self, *, ends: bool) -> bool:
-        """Return whether a person stopped the bisection.
+        """Return True if a person stopped the bisection.
 
         Raises:
             _ReleasedError: the lease is lost, or this process ends.

@@ -1,7 +1,8 @@
 """Bisect a change of an instance where a second repository moved as well.
 
-The runs at the ends of the range name the commits of the other repositories. Where one that takes part in the recipe moved, the
-four combinations of old and new are measured first, and then the commits of the repository that made the change.
+The runs at the ends of the range name the commits of the other repositories. Where one that takes part in the recipe
+moved, the four combinations of old and new are measured first, and then the commits of the repository that made the
+change.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def moved_beside(instance: Instance, repository: Repository, ends: tuple[int, in
 
 
 def moved_text(moved: Mapping[str, tuple[str, str]]) -> str:
-    """Say which other repositories differ between the runs at the ends of a range, each with its two commits."""
+    """Name the other repositories that differ between the runs at the ends of a range, each with its two commits."""
     shown = [f"{name}: {old[:_SHORT]}..{new[:_SHORT]}" for name, (old, new) in moved.items()]
     return f"the runs at the ends also differ in {', '.join(shown)}"
 
@@ -88,8 +89,8 @@ def other_range(bisection: Bisection, moved: Mapping[str, tuple[str, str]]) -> O
         moved: repository → its commits by the runs at the good end and at the bad end.
 
     Raises:
-        InputError: repositories moved that cannot be searched: several, one that the recipe does not take along, one that
-            has no clone here, or one whose clone lacks the commits.
+        InputError: repositories moved that cannot be searched: several, one that the recipe does not take along, one
+            that has no clone here, or one whose clone lacks the commits.
     """
     if not moved:
         return None
@@ -163,9 +164,9 @@ def coordinate_both(
 class _PartJournal:
     """The journal of one part of the search in that of the whole bisection; the part is in the names of its probes.
 
-    The store knows places of the main repository only. A combination and a probe of the other repository are kept at the commit
-    of the main one that they build; their place comes back from their target. Their results stay out of the traces: they
-    are values of commits that never stood beside each other.
+    The store knows places of the main repository only. A combination and a probe of the other repository are kept at
+    the commit of the main one that they build; their place comes back from their target. Their results stay out of the
+    traces: they are values of commits that never stood beside each other.
     """
 
     whole: StoreJournal
@@ -227,7 +228,7 @@ class _PartJournal:
 
 
 def _answer(bisection: Bisection, other: OtherRange, found: TwoRepositoriesAnswer) -> BisectionAnswer:
-    """Return what was found as the answer of a search in the main repository."""
+    """Return the answer of a search in the main repository."""
     elsewhere = _elsewhere(other, found.other) if found.other is not None else ""
     if found.main is not None:
         beside = elsewhere or f"{other.repository} moved as well, and made no change"

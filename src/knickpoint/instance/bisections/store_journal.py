@@ -19,7 +19,7 @@ _SECONDS_STEP: Final = 30.0
 
 
 def stored_posterior(posterior: Posterior) -> StoredPosterior:
-    """Return what the store keeps of a posterior."""
+    """Return the stored form of a posterior."""
     return StoredPosterior(posterior.single, posterior.none, posterior.several, posterior.marginal)
 
 

@@ -52,8 +52,8 @@ def check_ci_jobs(config: Config, path: Path) -> None:
     """Check the sections ``[ci_jobs.NAME]`` of the configuration in the file at ``path``.
 
     Raises:
-        ConfigError: a section names no project, an unknown repository, a ref without ``refs/``, no audience, an issuer that is
-            not reached by https, or an issuer that another section takes for another service.
+        ConfigError: a section names no project, an unknown repository, a ref without ``refs/``, no audience, an issuer
+            that is not reached by https, or an issuer that another section takes for another service.
     """
     kinds: dict[str, CiJobSettings] = {}
     for section in config.ci_jobs.values():
@@ -258,7 +258,8 @@ def check_work(settings: WorkSettings, path: Path) -> None:
     """Check the section ``[work]`` of the file at ``path``.
 
     Raises:
-        ConfigError: a setting is missing, cannot be used, or would send values and code in the clear to another machine.
+        ConfigError: a setting is missing, cannot be used, or would send values and code in the clear to another
+            machine.
     """
     where = f"{path}, [work]"
     if settings.processes < 0:

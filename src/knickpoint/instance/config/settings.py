@@ -31,23 +31,24 @@ class LimitSettings:
     """Bound what one caller, one connection and one request may take; ``[limits]``.
 
     Attributes:
-        requests_per_minute: requests to the API a minute from one caller: by name, or by address where the caller is not
-            known. More are refused (429).
+        requests_per_minute: requests to the API a minute from one caller: by name, or by address where the caller is
+            not known. More are refused (429).
         sign_ins_per_minute: attempts to sign in, and requests with credentials that are refused, a minute from one
             address. More are refused (429).
-        costly_at_once: requests that read values, traces or findings, and decisions, that are worked on at the same time.
+        costly_at_once: requests that read values, traces or findings, and decisions, that are worked on at the same
+            time.
         costly_per_caller: how many of them may be of one caller.
-        uploads_at_once: uploads of results that are imported at the same time, each in a process of its own; one place is kept free
-            of those of one caller.
+        uploads_at_once: uploads of results that are imported at the same time, each in a process of its own; one place
+            is kept free of those of one caller.
         uploads_per_caller: uploads of one caller that are received at the same time.
-        uploads_waiting: uploads of all callers that are under way or wait; further ones are refused at once (429), with the time to
-            wait.
+        uploads_waiting: uploads of all callers that are under way or wait; further ones are refused at once (429), with
+            the time to wait.
         upload_megabytes_waiting: the same for their size in megabytes.
         wait_seconds: how long a costly request waits for its turn; after that, it is refused (429 where the caller has
             too many, 503 where all callers together have).
         upload_wait_seconds: how long an upload waits for its turn.
-        import_seconds: how long an upload may take to be imported, and a file of a watched source to be read; after that, it is
-            stopped, and the file is refused (400).
+        import_seconds: how long an upload may take to be imported, and a file of a watched source to be read; after
+            that, it is stopped, and the file is refused (400).
         request_seconds: how long a costly request may work; after that, it is stopped (503).
         request_values: values (traces × commits) that a request may read at a time, and a formula in total.
         body_bytes: size of the body of a request, uploads excepted (413).
@@ -99,7 +100,7 @@ _GREATEST_PORT: Final = 65_535
 
 
 class LogChoice(Enum):
-    """Say how the log is written."""
+    """The form of the log."""
 
     TEXT = "text"
     JSON = "json"
@@ -107,13 +108,14 @@ class LogChoice(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MonitoringSettings:
-    """Say how an instance reports about itself; ``[monitoring]``. Prometheus reads `/api/v1/metrics` without a setting.
+    """The reports of an instance about itself; ``[monitoring]``. Prometheus reads `/api/v1/metrics` without a setting.
 
     Attributes:
         log: `text` for people, or `json`: a line of JSON for each message and each request, with the id of the request.
         graphite: `host:port` of a Graphite server (plaintext protocol) to which each process sends its metrics.
-        graphite_prefix: what the names of the metrics begin with there. `{host}` is the name of the machine, and `{process}` what the
-            process runs, and its port, as in `api-8765`: so processes with one configuration do not write over each other.
+        graphite_prefix: what the names of the metrics begin with there. `{host}` is the name of the machine, and
+            `{process}` what the process runs, and its port, as in `api-8765`: so processes with one configuration do
+            not write over each other.
         graphite_seconds: how often they are sent.
     """
 
@@ -132,7 +134,10 @@ def graphite_address(settings: MonitoringSettings) -> tuple[str, int] | None:
 
 
 def graphite_prefix(settings: MonitoringSettings, host: str, process: str) -> str:
-    """Return the prefix of the process ``process`` of the machine ``host``; what divides names in Graphite becomes a dash."""
+    """Return the prefix of the process ``process`` of the machine ``host``.
+
+    What divides names in Graphite becomes a dash.
+    """
     return _filled(settings.graphite_prefix, _UNFIT.sub("-", host), _UNFIT.sub("-", process))
 
 
@@ -215,13 +220,13 @@ class HookSettings:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Say where values and findings are kept; ``[store]``.
+    """The place of values and findings; ``[store]``.
 
     Attributes:
         location: path of an SQLite file, relative to the instance, or `postgresql://…`. Of several servers, as in
             `postgresql://db-1,db-2/knickpoint`, the primary is used.
-        replicas: servers that follow the primary, as in `["db-2", "db-3:5433"]`. What the dashboard and the API read, these answer
-            as far as they have come; everything else of their address is as in `location`.
+        replicas: servers that follow the primary, as in `["db-2", "db-3:5433"]`. What the dashboard and the API read,
+            these answer as far as they have come; everything else of their address is as in `location`.
     """
 
     location: str = address_with_secret("knickpoint.db")
@@ -230,19 +235,20 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Say where the dashboard and the API are served; ``[server]``.
+    """The address of the dashboard and the API; ``[server]``.
 
     Attributes:
         host: address to listen at.
         port: port to listen at.
         names: names under which people reach the server, in addition to addresses and localhost.
-        address: public address of the dashboard, as in `https://perf.example.org`, for links, sign-in and cookies. Default:
-            the address that a request names.
+        address: public address of the dashboard, as in `https://perf.example.org`, for links, sign-in and cookies.
+            Default: the address that a request names.
         proxies: networks of the proxies in front of the server, as in `10.0.0.0/8`, whose `X-Forwarded-For`,
             `X-Forwarded-Proto` and `X-Forwarded-Host` are believed.
         upload_token: secret with which machines upload results, as in `${KNICKPOINT_UPLOAD_TOKEN}`, in addition to the
             tokens of `knick tokens`.
-        drain_seconds: how long a process that is to end (SIGTERM) may take for the requests and the task that it works on.
+        drain_seconds: how long a process that is to end (SIGTERM) may take for the requests and the task that it works
+            on.
         embed: websites that may show pages with `?embed` in a frame, and pictures, as in `https://wiki.example.org`.
     """
 
@@ -267,7 +273,8 @@ class NatsSettings:
         credentials: path of a file of credentials (`.creds`) or of the seed of an nkey, relative to the instance.
         authorities: path of a file (PEM), relative to the instance, with the certificates of the authorities to trust.
             Default: those of the system.
-        replicas: on how many nodes of a cluster of NATS the stream is kept, where it is made anew: with 3, one may be lost.
+        replicas: on how many nodes of a cluster of NATS the stream is kept, where it is made anew: with 3, one may be
+            lost.
         publish: whether events are published.
         files: whether announced files are imported.
     """
@@ -305,7 +312,7 @@ class WorkerSettings:
 
 
 class RunnerChoice(Enum):
-    """Say where alerts detect."""
+    """The place where alerts detect."""
 
     THREADS = "threads"
     PROCESSES = "processes"
@@ -314,13 +321,13 @@ class RunnerChoice(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WorkSettings:
-    """Say where alerts detect; ``[work]``. The findings are the same everywhere.
+    """The place where alerts detect; ``[work]``. The findings are the same everywhere.
 
     Attributes:
         runner: `threads` of the worker, `processes` of its machine, or the machines of a `dask` cluster.
         processes: how many processes. Default: one a core.
-        scheduler: address of the scheduler of Dask, as in `tls://dask.example.org:8786`. A scheduler runs what it is sent, so
-            one on another machine needs `tls://`.
+        scheduler: address of the scheduler of Dask, as in `tls://dask.example.org:8786`. A scheduler runs what it is
+            sent, so one on another machine needs `tls://`.
         certificate: path of a file (PEM), relative to the instance, with the certificate that the worker shows.
         private_key: path of the private key of the certificate. Default: the file of the certificate.
         authorities: path of a file (PEM) with the certificates of the authorities to trust.
@@ -336,7 +343,7 @@ class WorkSettings:
 
 @dataclass(frozen=True, slots=True)
 class CheckSettings:
-    """Say how `knick check` decides; ``[check]``. Options of the command go before.
+    """The rules by which `knick check` decides; ``[check]``. Options of the command take precedence.
 
     Attributes:
         false_positives: share of unchanged pull requests that may fail, over all benchmarks together: 0.01 is one in a
@@ -352,11 +359,11 @@ class CheckSettings:
 
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
-    """Say whether findings of the first run over a repository are history; ``[history]``.
+    """The findings of the first run over a repository: history or work; ``[history]``.
 
     Attributes:
-        as_work: whether they are to be triaged. Without it, findings at or before the newest commit of the first run are
-            history: listed, and never announced. It applies to repositories without a run.
+        as_work: whether they are to be triaged. Without it, findings at or before the newest commit of the first run
+            are history: listed, and never announced. It applies to repositories without a run.
     """
 
     as_work: bool = False
@@ -364,7 +371,7 @@ class HistorySettings:
 
 @dataclass(frozen=True, slots=True)
 class FindingSettings:
-    """Say what is announced of findings, and when; ``[findings]``.
+    """The announcements of findings, and their times; ``[findings]``.
 
     Attributes:
         improvements: whether senders hear of improvements. The announcement ledger has them in any case.
@@ -383,7 +390,7 @@ class FindingSettings:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSettings:
-    """Say how long samples and values are kept, in each repository; ``[retention]``.
+    """The time for which samples and values are kept, in each repository; ``[retention]``.
 
     Traces with a triaged finding, and results of other branches, are always kept.
 
@@ -415,7 +422,7 @@ class CanarySettings:
 
 
 class DirectionChoice(Enum):
-    """Say which direction of a value is better, or that neither is."""
+    """The better direction of a value, or neither."""
 
     LOWER = "lower"
     HIGHER = "higher"
@@ -424,7 +431,7 @@ class DirectionChoice(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DirectionSettings:
-    """Say which direction is better for some traces, against what files and units say; ``[directions.NAME]``.
+    """The better direction of some traces, whatever files and units say; ``[directions.NAME]``.
 
     It applies to new and existing traces. Where several sections match a trace, the last one in the file counts.
 
@@ -447,7 +454,7 @@ class DirectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class MissingSettings:
-    """Say which benchmarks are reported when they stop; ``[missing]``.
+    """The benchmarks that are reported when they stop; ``[missing]``.
 
     Attributes:
         watch: whether missing results are reported.
@@ -460,11 +467,11 @@ class MissingSettings:
 
 @dataclass(frozen=True, slots=True)
 class TicketSettings:
-    """Say where tickets of an issue tracker come from; ``[tickets]``.
+    """The source of tickets of an issue tracker; ``[tickets]``.
 
     Attributes:
-        file: path of a CSV or JSON file, relative to the instance, that your script keeps up to date. It is the complete
-            list: other tickets are removed.
+        file: path of a CSV or JSON file, relative to the instance, that your script keeps up to date. It is the
+            complete list: other tickets are removed.
         every_seconds: how often the worker reads it.
         sync_seconds: how often the worker reads what changed in the trackers of the channels.
     """

@@ -1,7 +1,8 @@
 """Turn tables of TOML into dataclasses, strictly: unknown keys and wrong types are errors.
 
-The types of the fields are the schema. A table becomes a dataclass field by field; errors name the file, the section, the
-key and the nearest known key. ``docs/decisions/configuration-and-command-line.md`` compares this reader with a library.
+The types of the fields are the schema. A table becomes a dataclass field by field; errors name the file, the section,
+the key and the nearest known key. ``docs/decisions/configuration-and-command-line.md`` compares this reader with a
+library.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ _NAME: Final = re.compile(r"[^\x00-\x1f\x7f\s](?:[^\x00-\x1f\x7f]*[^\x00-\x1f\x7
 def read_section(kind: type[Section], table: Mapping[str, Any], *, file: str, section: str = "") -> Section:
     """Return ``table`` as the dataclass ``kind``.
 
-    A mapping of dataclasses is a section of named sections, such as ``[alerts.NAME]``. Where these dataclasses have a field
-    ``name``, it gets the name of the section. ``${NAME}`` in a text is the environment variable NAME.
+    A mapping of dataclasses is a section of named sections, such as ``[alerts.NAME]``. Where these dataclasses have a
+    field ``name``, it gets the name of the section. ``${NAME}`` in a text is the environment variable NAME.
 
     Raises:
-        ConfigError: a key is unknown or missing, or a value has another type; it names the key, the section and ``file``.
+        ConfigError: a key is unknown or missing, or a value has another type; it names the key, the section and
+            ``file``.
     """
     assert dataclasses.is_dataclass(kind)
     hints = typing.get_type_hints(kind)

@@ -79,8 +79,8 @@ _SOUNDS_SECRET: Final = re.compile(r"pass|secret|token|key|credential|auth|sig",
 def without_plain_secrets(text: str) -> tuple[str, tuple[str, ...]]:
     """Return the text of a configuration without its secrets, and the names of the variables that take their place.
 
-    The text stays as it is otherwise. Where a secret cannot be replaced in it, the same settings are written anew, without
-    comments.
+    The text stays as it is otherwise. Where a secret cannot be replaced in it, the same settings are written anew,
+    without comments.
     """
     table = tomllib.loads(text)
     found = dict(_plain(Config, table, ()))
@@ -212,8 +212,8 @@ _PLACE: Final = re.compile(rf"^[ \t]*(?:{'|'.join(_REPLACED)})[ \t]*=[^\n]*(?:\n
 def with_store(text: str, location: str) -> str:
     """Return the text of a configuration whose store is at ``location``.
 
-    The replicas of the former place go: they follow another server. All else stays, comments included; where that cannot be
-    done, the same settings are written anew.
+    The replicas of the former place go: they follow another server. All else stays, comments included; where that
+    cannot be done, the same settings are written anew.
     """
     wanted = copied(tomllib.loads(text))
     section = wanted.get("store", {})

@@ -153,7 +153,7 @@ def _import(instance: Instance, origin: Origin) -> ImportSummary:
 
 
 def _refusals(summary: ImportSummary) -> list[str]:
-    """Return why files, or runs of files, did not come in; the first ones of many."""
+    """Return the reasons for which files, or runs of files, were refused; the first ones of many."""
     reasons = [
         line
         for file in summary.files

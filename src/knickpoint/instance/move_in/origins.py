@@ -118,7 +118,7 @@ _NO_RESULTS: Final = {"benchmarks.json", "machine.json"}
 
 
 def find_local_origin(path: Path) -> Origin:
-    """Return what another tool left at ``path``.
+    """Find the history of another tool at ``path``.
 
     Of a directory, the first that is there counts: asv's configuration (here or one level below), a published site of
     asv, asv's results, files ``data.js`` of github-action-benchmark, then the same on the branch ``gh-pages``.
@@ -306,7 +306,7 @@ _HISTORIES: Final = ("data.js", "dev/bench/data.js")
 def find_published_origin(
     address: str, rule: OutgoingRule, megabytes: int, progress: Callable[[int, int], None] | None = None
 ) -> Origin:
-    """Return what stands at ``address``: a file ``data.js`` or ``index.json``, or the page that shows it.
+    """Find a published history at ``address``: a file ``data.js`` or ``index.json``, or the page that shows it.
 
     Args:
         address: the address, whose host may be contacted because a person named it.

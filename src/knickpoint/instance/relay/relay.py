@@ -178,7 +178,7 @@ _LONGEST_PAUSE_SECONDS: Final = 30.0
 
 
 def uses_nats(config: Config, directory: Path) -> bool:
-    """Return whether the configuration names a NATS server, and check that everything for it is there.
+    """Return True if the configuration names a NATS server, and check that everything for it is there.
 
     Raises:
         ConfigError: a package, the file of certificates or the file of credentials is missing, or the name of the

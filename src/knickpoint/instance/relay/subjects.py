@@ -151,7 +151,9 @@ _EVERYTHING: Final = frozenset({"*", ">"})
 
 
 async def prepare_stream(jetstream: JetStreamContext, subjects: Subjects, replicas: int = 1) -> int:
-    """Create the stream where it is missing, on ``replicas`` nodes of a cluster, and add subjects that it lacks; other settings are never changed.
+    """Create the stream where it is missing, on ``replicas`` nodes of a cluster, and add subjects that it lacks.
+
+    Other settings are never changed.
 
     Returns:
         the size in bytes of the largest message that it accepts, -1 for no limit.

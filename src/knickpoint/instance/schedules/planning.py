@@ -144,8 +144,9 @@ def plan_new(scheduled: ScheduledLine, now: datetime) -> list[ChosenCommit]:
 def plan_fills(instance: Instance, scheduled: ScheduledLine, now: datetime, at_once: int) -> list[ChosenCommit]:
     """Return the missing commits to measure now inside the suspect ranges of new findings, the most useful first.
 
-    ``at_once`` is how many of them are worth measuring at the same time: the devices that could. None are returned while
-    alerts have not seen the results of earlier ones, for the range is about to shrink, nor beyond the budget of a day.
+    ``at_once`` is how many of them are worth measuring at the same time: the devices that could. None are returned
+    while alerts have not seen the results of earlier ones, for the range is about to shrink, nor beyond the budget of a
+    day.
 
     Raises:
         StoreError: the store cannot be read.
@@ -171,14 +172,14 @@ def plan_fills(instance: Instance, scheduled: ScheduledLine, now: datetime, at_o
 
 
 def budget_is_spent(instance: Instance, scheduled: ScheduledLine, now: datetime) -> bool:
-    """Return whether the filling of a day has taken its device hours, with what is under way as long as the mean so far."""
+    """Return True if the filling of a day has taken its device hours, with what is under way as long as the mean so far."""
     fills = [probe for probe in scheduled.probes if probe.choice.purpose is SchedulePurpose.FILL]
     spent = instance.store.schedules.fill_seconds(scheduled.settings.name, now - _BUDGET_PERIOD)
     return spent + _expected_seconds(fills) >= 3600.0 * scheduled.settings.fill_hours
 
 
 def alerts_are_behind(instance: Instance) -> bool:
-    """Return whether results wait for the alerts."""
+    """Return True if results wait for the alerts."""
     store = instance.store
     runs = [
         run for alert in instance.alerts for run in store.findings.alert_runs.runs(alert.name, last=1, complete=True)
@@ -251,8 +252,8 @@ def _floored(weights: Sequence[float]) -> tuple[float, ...]:
 def pins_for(instance: Instance, recipe: RecipeSettings) -> tuple[tuple[str, str], ...]:
     """Return (repository, hash) for the other repositories of a recipe, sorted by repository.
 
-    The hash is that of the newest commit that a schedule of that repository chose and that can be measured, so that the rule of
-    that schedule says when it moves. Without such a schedule, it is the tip of the default line.
+    The hash is that of the newest commit that a schedule of that repository chose and that can be measured, so that the
+    rule of that schedule says when it moves. Without such a schedule, it is the tip of the default line.
 
     Raises:
         ConfigError: one of the repositories has no commits.

@@ -1,7 +1,8 @@
 """Choose, measure and import for the schedules of an instance, round after round.
 
-What a schedule chose is in the store before a device begins with it, and a probe is held by a lease. So a worker that is killed
-loses the time of its probes, and nothing else: another worker, or the same one after a restart, makes them again.
+What a schedule chose is in the store before a device begins with it, and a probe is held by a lease. So a worker that
+is killed loses the time of its probes, and nothing else: another worker, or the same one after a restart, makes them
+again.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class ScheduleRounds:
     def step(self, seconds: float = 1.0) -> bool:
         """Choose, submit and collect; wait for results for at most ``seconds`` where probes are under way.
 
-        Returns whether anything was chosen, begun or ended. A schedule that fails does not hold up the others: its error is raised
-        at the end.
+        Returns whether anything was chosen, begun or ended. A schedule that fails does not hold up the others: its
+        error is raised at the end.
 
         Raises:
             KnickpointError: a schedule cannot be run.
@@ -155,14 +156,17 @@ class ScheduleRounds:
         return [replace(choice, pins=pins) for choice in choices]
 
     def _devices_for(self, name: str) -> int:
-        """Return how many probes of a schedule the pool could make at once; without a pool so far, one."""
+        """Return the number of probes of a schedule that the pool could make at once; without a pool so far, one."""
         if self._pool is None:
             return 1
         job = self._job(name)
         return sum(device.slots for device in self._pool.devices() if device.fits(job))
 
     def _submit(self, name: str) -> bool:
-        """Give the pool as many probes as it can make at once; the others wait in the store, where the order can change."""
+        """Give the pool as many probes as it can make at once.
+
+        The others wait in the store, where the order can change.
+        """
         schedules, now = self.instance.store.schedules, self.now()
         if not schedules.waits(name, now):
             return False
@@ -231,7 +235,7 @@ class ScheduleRounds:
         self.announce(f"schedule {probe.schedule}: {state.value} {probe.choice.commit[:10]}{said}")
 
     def _state_of(self, probe: ScheduledProbe, result: ProbeResult) -> tuple[ScheduledProbeState, str]:
-        """Return how a probe ended, and why it has no results; those that there are, are imported."""
+        """Return the end of a probe, and the reason if it has no results; those that there are, are imported."""
         reason = plain_line(result.reason, _LONGEST_REASON)
         if result.outcome is ProbeOutcome.SKIPPED:
             return ScheduledProbeState.SKIPPED, reason
@@ -261,7 +265,7 @@ def _why(choice: ChosenCommit) -> str:
 
 
 def _no_device(instance: Instance, name: str) -> str:
-    """Say which device is missing."""
+    """Name the missing device."""
     params = instance.config.bisect[instance.config.schedule[name].recipe].params
     wanted = " ".join(f"{key}={value}" for key, value in sorted(params.items()))
     return f"no device of the pool takes its probes{f' with {wanted}' if wanted else ''}"

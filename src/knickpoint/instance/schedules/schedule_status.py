@@ -1,4 +1,4 @@
-"""Say where a schedule stands: what waits, what runs, whether it falls behind."""
+"""The standing of a schedule: what waits, what runs, whether it falls behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class ScheduleStatus:
     """A schedule as it stands now.
 
     ``new`` are the commits that are newer than the last measured one. ``counts`` has the number of its probes by state.
-    ``problem`` says why it cannot be run, or that it falls behind, with what to do in ``remedy``; both "" where all is well.
+    ``problem`` says why it cannot be run, or that it falls behind, with what to do in ``remedy``; both "" where all is
+    well.
     """
 
     settings: ScheduleSettings
@@ -45,7 +46,7 @@ def describe_policy(settings: ScheduleSettings) -> str:
 
 
 def schedule_status(instance: Instance, name: str, now: datetime) -> ScheduleStatus:
-    """Return where the schedule ``name`` stands, as the last look at its repository left it."""
+    """Return the standing of the schedule ``name``, as the last look at its repository left it."""
     settings = instance.config.schedule[name]
     try:
         scheduled = read_scheduled_line(instance, name)
@@ -70,7 +71,7 @@ def schedule_status(instance: Instance, name: str, now: datetime) -> ScheduleSta
 
 
 def _problem(scheduled: ScheduledLine, new: Waiting, now: datetime) -> tuple[str, str]:
-    """Return why a schedule falls behind, and what to do."""
+    """Return the reason for which a schedule falls behind, and the remedy."""
     open_probes = [probe for probe in scheduled.probes if not probe.state.ended]
     without_device = next((each for each in open_probes if each.reason and not each.attempts), None)
     if without_device is not None:

@@ -66,7 +66,8 @@ class AlertRuns:
         from knickpoint.store import EventKind
 
         outbox = self.instance.store.outbox
-        # Who waits for a lost cluster holds nothing: a lease that ends meanwhile would count as an attempt of the event.
+        # Who waits for a lost cluster holds nothing: a lease that ends meanwhile would count as an attempt of the
+        # event.
         if not outbox.has_due([EventKind.TRACES_CHANGED]):
             return False
         self.instance.runner.connect()
@@ -112,9 +113,9 @@ class AlertRuns:
         """Run over all traces the alerts that are due; return whether anything changed.
 
         With ``everything`` those are due that run on events. An alert with a schedule of its own is due when that has
-        passed since its last run, by whichever worker. An alert that is new or judges by other settings than at the last
-        run is due at once. Alerts are not read again while the store holds the same ``data``, by its name, and none has a
-        schedule of its own.
+        passed since its last run, by whichever worker. An alert that is new or judges by other settings than at the
+        last run is due at once. Alerts are not read again while the store holds the same ``data``, by its name, and
+        none has a schedule of its own.
         """
         if not everything and data is not None and data == self._nothing_due:
             return False
@@ -151,7 +152,7 @@ class AlertRuns:
         return rest <= 0
 
     def _runner(self) -> Runner:
-        """Return where to detect; a worker that detects in its own process caches views."""
+        """Return the runner that detects; a worker that detects in its own process caches views."""
         from knickpoint.watch.detection.judged_rows import CachingRunner
         from knickpoint.work import Place
 

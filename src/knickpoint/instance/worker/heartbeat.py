@@ -38,7 +38,7 @@ def this_machine() -> str:
 
 
 def same_machine(one: str, other: str) -> bool:
-    """Return whether two texts of :func:`this_machine` are of one machine.
+    """Return True if two texts of :func:`this_machine` are of one machine.
 
     Name or start are the same: a container that begins anew has another name, a machine another start.
     """

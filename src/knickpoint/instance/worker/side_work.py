@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # Run bisections beside the rounds of a worker, each in a thread of its own.
 #
-# A bisection takes hours: within the rounds it would hold up imports and alerts. The threads share the store and one pool.
-# On this machine one bisection runs at a time in the whole instance, so that probes do not disturb each other.
+# A bisection takes hours: within the rounds it would hold up imports and alerts. The threads share the store and one
+# pool. On this machine one bisection runs at a time in the whole instance, so that probes do not disturb each other.
 
 
 _BISECTING: Final = "bisections"
@@ -154,7 +154,10 @@ class Scheduling:
         return self._tasks.current
 
     def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
-        """Return a context that runs the schedules in a thread; at its end, probes that are under way wait for the next worker."""
+        """Return a context that runs the schedules in a thread.
+
+        At its end, probes that are under way wait for the next worker.
+        """
         return side_threads(stop, {"schedules": self._run} if self.instance.config.schedule else {})
 
     def _run(self, stop: threading.Event) -> None:
@@ -185,8 +188,9 @@ class Scheduling:
 
 # Plan and send notifications beside the rounds of a worker, in a thread of its own.
 #
-# A receiver may take half a minute to refuse a message, and a server that is down does so for each one. Within the rounds,
-# that would hold up imports and alerts. The thread shares the store only: it writes a row or two for each message.
+# A receiver may take half a minute to refuse a message, and a server that is down does so for each one. Within the
+# rounds, that would hold up imports and alerts. The thread shares the store only: it writes a row or two for each
+# message.
 
 
 _SENDING: Final = "notifications"

@@ -95,7 +95,7 @@ class TaskRunner:
             self.announce(f"{name}: all is well again")
 
     def is_due(self, name: str, every_seconds: float) -> bool:
-        """Return whether ``name`` is due now; if so, it is due again in ``every_seconds``."""
+        """Return True if ``name`` is due now; if so, it is due again in ``every_seconds``."""
         now = self.clock()
         if now < self._due.get(name, now):
             return False

@@ -1,8 +1,8 @@
 """The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, and threads that send, bisect and run schedules.
 
-A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over everything,
-ranks suspects, reads tickets, syncs trackers, reports notices, seals full tiles and applies the retention rules. The order matters: results that a round
-imports are judged in the same round.
+A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over
+everything, ranks suspects, reads tickets, syncs trackers, reports notices, seals full tiles and applies the retention
+rules. The order matters: results that a round imports are judged in the same round.
 """
 
 from __future__ import annotations
@@ -48,10 +48,12 @@ _CONNECTION: Final = "connection"
 
 @dataclass
 class Worker:
-    """Does the work of an instance in rounds, or the part of importing alone; any number of them may share one instance.
+    """Does the work of an instance in rounds, or the part of importing alone.
 
-    Each piece of work is done by one of them: workers claim events with leases, and imports are exactly once. A task that
-    fails is announced once and tried again after a growing pause; the other tasks go on. ``store.workers`` has the
+    Any number of them may share one instance.
+
+    Each piece of work is done by one of them: workers claim events with leases, and imports are exactly once. A task
+    that fails is announced once and tried again after a growing pause; the other tasks go on. ``store.workers`` has the
     state of each worker.
 
     Attributes:
@@ -164,7 +166,8 @@ class Worker:
     def step(self, stop: threading.Event | None = None) -> bool:
         """Run one round of tasks; return whether there was anything to do.
 
-        ``stop`` ends the round between two tasks. Where a newer version of Knickpoint has migrated the store, no task runs.
+        ``stop`` ends the round between two tasks. Where a newer version of Knickpoint has migrated the store, no task
+        runs.
         """
         tasks: list[tuple[str, Task]] = []
         if ServicePart.INGEST in self.parts:

@@ -16,8 +16,8 @@ from knickpoint.native.forest.forest import Forest
 class PackedForest(ctypes.Structure):
     """The struct ``KpForest`` of ``exports.h``, a forest as the kernel reads it.
 
-    It keeps the arrays that it points to: threads that pack one forest at a time each make one, of which the cache keeps
-    one, and a call may have another.
+    It keeps the arrays that it points to: threads that pack one forest at a time each make one, of which the cache
+    keeps one, and a call may have another.
     """
 
     arrays: tuple[NDArray[Any], ...]
@@ -91,7 +91,7 @@ def _cut(
 
 
 def take_parts(forest: Forest, features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each of the features of a candidate adds to its log-odds; see the reference."""
+    """Return the contribution of each feature of a candidate to its log-odds; see the reference."""
     parts = np.zeros(features.size)
     numbers = np.ascontiguousarray(features)
     lib.kp_take_parts(pack_forest(forest), numbers, parts)

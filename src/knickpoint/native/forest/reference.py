@@ -31,7 +31,7 @@ def judge(forest: Forest, features: Array) -> float:
 
 
 def take_parts(forest: Forest, features: Array) -> Array:
-    """Return what each feature adds to the log-odds, from the start of all trees to their leaves."""
+    """Return the contribution of each feature to the log-odds, from the start of all trees to their leaves."""
     parts = np.zeros(features.size)
     for path in _paths(forest, features):
         for at, after in pairwise(path):

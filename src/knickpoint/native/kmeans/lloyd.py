@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 pack = choose(reference.pack)
 
 BLOCK: Final = 2048
-"""Rows that a thread takes at a time, a multiple of the rows that lie side by side when packed; sums are added in the order of the blocks."""
+"""Rows that a thread takes at a time, a multiple of the rows that lie side by side when packed.
+
+Sums are added in the order of the blocks.
+"""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -192,9 +195,9 @@ def lloyd(
 ) -> Clustering:
     """Run k-means from the centroids ``start`` (k x columns) until no row moves, or for ``iterations``.
 
-    It also ends when at most the share ``least_moving`` of all rows moves. The answer does not depend on ``threads``. Ties go
-    to the first centroid; a cluster that loses all its rows keeps its centroid. ``each`` is called after each iteration with
-    the number of those that are done. An iteration takes n k columns multiplications and additions.
+    It also ends when at most the share ``least_moving`` of all rows moves. The answer does not depend on ``threads``.
+    Ties go to the first centroid; a cluster that loses all its rows keeps its centroid. ``each`` is called after each
+    iteration with the number of those that are done. An iteration takes n k columns multiplications and additions.
     """
     centroids = np.ascontiguousarray(start, dtype=np.float32)
     state = Lloyd(rows, len(centroids), passes=iterations + 1)  # the last one assigns the rows to the final means

@@ -23,7 +23,7 @@ def permute(
     allowed: int = -1,
     tops: NDArray[np.float64] | None = None,
 ) -> tuple[int, int]:
-    """Return how many permutations reach ``reach``, and how many were judged; see the reference."""
+    """Return the number of permutations that reach ``reach``, and of those that were judged; see the reference."""
     exceeded = np.zeros(1, dtype=np.int64)
     judged = lib.kp_permute(
         ordered,

@@ -18,7 +18,10 @@ def _far(difference: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
 
 
 def form_weight(points: NDArray[np.float64], *, v_form: bool) -> NDArray[np.float64]:
-    """Return the inverse of what the distances inside a block of ``points`` are divided by; U gives a single point 0."""
+    """Return the inverse of what the distances inside a block of ``points`` are divided by.
+
+    U gives a single point 0.
+    """
     with np.errstate(divide="ignore"):
         return 1.0 / points if v_form else np.where(points > 1, 1.0 / (points - 1), 0.0)
 

@@ -25,7 +25,7 @@ def _strongest_split(part: Array, centre: float, noise: float) -> float:
 
 
 def _strongest_run(part: Array, m: int, centre: float, noise: float, sign: float) -> tuple[float, float]:
-    """Return how far a mean of ``m`` values in a row strays: towards the sign, and either way."""
+    """Return the largest mean of ``m`` values in a row: towards the sign, and either way."""
     sums = np.concatenate(([0.0], np.cumsum(np.clip(part - centre, -4 * noise, 4 * noise))))
     means = (sums[m:] - sums[:-m]) * sign / m
     return max(float(means.max()), 0.0) / noise, float(np.abs(means).max()) / noise
@@ -56,7 +56,7 @@ def _uncertainty(series: Series, bounds: tuple[int, int, int], before: float, af
 
 
 def _way_back(series: Series, bounds: Sequence[int], i: int, before: float, after: float) -> float:
-    """Return how near the level beyond the next change, or the one before the last, is to the other side."""
+    """Return the distance of the level beyond the next change, or before the last one, from the other side."""
     x, first, stop = series.x, bounds[i], bounds[i + 2]
     distances = []
     if i + 3 < len(bounds):

@@ -17,11 +17,11 @@ Array = NDArray[np.float64]
 class Series:
     """Hold a series and what is known of its noise.
 
-    ``noise`` is per point and ``scale`` for all, both standard deviations; ``residual`` is what remains of the values ``x``
-    without their levels. The rest describes the residuals in units of ``scale``: ``phi`` their autocorrelation at lag one,
-    ``memory`` its sum over six lags, ``square`` their mean square, ``tail`` the share beyond 4, ``weight`` the 90 % quantile
-    of their size over the median; and the values: ``distinct`` the share of distinct ones, ``drift`` how far the medians
-    of eighths lie apart.
+    ``noise`` is per point and ``scale`` for all, both standard deviations; ``residual`` is what remains of the values
+    ``x`` without their levels. The rest describes the residuals in units of ``scale``: ``phi`` their autocorrelation at
+    lag one, ``memory`` its sum over six lags, ``square`` their mean square, ``tail`` the share beyond 4, ``weight`` the
+    90 % quantile of their size over the median; and the values: ``distinct`` the share of distinct ones, ``drift`` how
+    far the medians of eighths lie apart.
     """
 
     x: Array
@@ -70,7 +70,7 @@ def study_values(x: Array, ordered: Array) -> float:
 
 
 def _take_residuals(x: Array, places: Sequence[int]) -> Array:
-    """Return what is left of the values when the median of each level is taken away."""
+    """Return the residuals of the values around the median of each level."""
     return np.concatenate([part - median(part) for part in np.split(x, list(places))])
 
 

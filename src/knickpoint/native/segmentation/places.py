@@ -35,7 +35,7 @@ def _best_place(series: Series, first: int, place: int, stop: int) -> int:
 
 
 def _gap_at(x: Array, place: int) -> float:
-    """Return how far the values next to a place lie apart without any overlap; negative with."""
+    """Return the gap between the values next to a place without any overlap; negative with."""
     before, after = x[place - SHORTEST : place], x[place : place + SHORTEST]
     return float(max(after.min() - before.max(), before.min() - after.max()))
 

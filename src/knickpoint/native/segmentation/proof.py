@@ -12,7 +12,7 @@ from knickpoint.native.segmentation.places import bounded
 
 
 def _chance_of_run(x: Array, run: tuple[int, int], others: tuple[slice, slice], band: float) -> tuple[int, float]:
-    """Return how many values of a run agree, and how often chance makes such a run, per 1,000 values.
+    """Return the number of values of a run that agree, and the chance of such a run, per 1,000 values.
 
     It is the share of the values beside the run, or on both its sides, that are found at its level, to the power of
     the values that agree; ``others`` are those beside it and those across.
@@ -29,7 +29,7 @@ def _chance_of_run(x: Array, run: tuple[int, int], others: tuple[slice, slice], 
 
 
 def prove(series: Series, places: Sequence[int], i: int) -> Array:
-    """Return what makes a change certain without the forest, and the half width of its interval of location."""
+    """Return the proof of a change without the forest, and the half width of its interval of location."""
     x = series.x
     bounds = [0, 0, *places, x.size, x.size]
     earlier, first, place, stop, later = bounds[i : i + 5]
@@ -60,5 +60,5 @@ def prove(series: Series, places: Sequence[int], i: int) -> Array:
 
 
 def certainty(proof: Array) -> float:
-    """Return what the proof adds to the log-odds."""
+    """Return the contribution of the proof to the log-odds."""
     return CERTAIN if any(proof[0] >= jump and proof[2] <= chance for jump, chance in BARS) else 0.0

@@ -1,7 +1,7 @@
 """The search of the default method in NumPy: the fallback, and the oracle of the tests.
 
-``segmentation.c`` does the same in the same order of operations, and so do the files of the stages, which have the names
-of their twins here. In both, a *place* is the first point of a new level, and *noise* is a standard deviation.
+``segmentation.c`` does the same in the same order of operations, and so do the files of the stages, which have the
+names of their twins here. In both, a *place* is the first point of a new level, and *noise* is a standard deviation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class _Row:
 
 
 def _judge(forest: Forest, features: Array) -> float:
-    """Return the log-odds that a candidate is a change; without trees a rule judges, on which the first forest is learnt."""
+    """Return the log-odds that a candidate is a change.
+
+    Without trees a rule judges, on which the first forest is learnt.
+    """
     if forest.root.size:
         return judge(forest, features)
     return float(min(features[_T], features[_RANK] / 0.75))
@@ -58,7 +61,10 @@ def _weakest(scores: Sequence[float]) -> int:
 
 
 def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
-    """Find candidates and drop the weakest until all reach ``threshold``; see :func:`knickpoint.native.segmentation.segment`."""
+    """Find candidates and drop the weakest until all reach ``threshold``.
+
+    See :func:`knickpoint.native.segmentation.segment`.
+    """
     written: list[tuple[int, int, _Row]] = []
     n = values.size
     ordered = np.sort(values)

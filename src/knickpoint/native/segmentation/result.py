@@ -32,8 +32,9 @@ class Segmentation:
 class Segmentations:
     """What the search finds in many series: nearly all have no change, so what it found in one is unpacked when asked for.
 
-    ``stay`` is the number of candidates that stay in each series, -2 where so many were dropped that it is not known yet.
-    ``facts`` are series x 4, those of :class:`Segmentation`. ``of`` returns what was found in one series, by its number.
+    ``stay`` is the number of candidates that stay in each series, -2 where so many were dropped that it is not known
+    yet. ``facts`` are series x 4, those of :class:`Segmentation`. ``of`` returns what was found in one series, by its
+    number.
     """
 
     stay: NDArray[np.int64]

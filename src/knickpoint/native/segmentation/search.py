@@ -1,7 +1,7 @@
 """Find and prune the candidate changes of a series, whatever its magnitude.
 
-The kernel squares values, so a series that is extremely large or small is scaled by a power of two before it is searched:
-that changes no bit of any ratio.
+The kernel squares values, so a series that is extremely large or small is scaled by a power of two before it is
+searched: that changes no bit of any ratio.
 """
 
 from __future__ import annotations

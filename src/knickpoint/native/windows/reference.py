@@ -15,7 +15,7 @@ from knickpoint.native.student.reference import student_p_value
 
 
 class NoteKind(IntEnum):
-    """Say what happened to a point; ``exports.h`` has the same numbers."""
+    """The fate of a point; ``exports.h`` has the same numbers."""
 
     SPLIT = 0
     REFUSED = 1

@@ -1,8 +1,8 @@
 """Send messages to chats through Apprise, which knows the addresses and the formats of about a hundred services.
 
-Apprise reports whether a service took a message, and not why not: its failures are never lasting, and always unclear. Its
-log lines hold addresses with their secrets, and are dropped. What its requests do otherwise than the outgoing rule says
-stands in ``docs/decisions/messages.md``.
+Apprise reports whether a service took a message, and not why not: its failures are never lasting, and always unclear.
+Its log lines hold addresses with their secrets, and are dropped. What its requests do otherwise than the outgoing rule
+says stands in ``docs/decisions/messages.md``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _MARKDOWN_AS_TEXT: Final = frozenset({"discord", "guilded", "mattermost", "nextc
 class ChatChannel:
     """Hands messages to Apprise, one service a channel.
 
-    ``service`` is its name, without its address; ``pictures`` says that it takes attachments, and ``plain`` that it shows a text
-    as it comes, without any markup.
+    ``service`` is its name, without its address; ``pictures`` says that it takes attachments, and ``plain`` that it
+    shows a text as it comes, without any markup.
     """
 
     name: str
@@ -42,8 +42,8 @@ class ChatChannel:
     def send(self, message: Message) -> Sent:
         """Send the subject as the title and the text; see :meth:`knickpoint.notify.channel.Channel.send`.
 
-        The text is Markdown, which Apprise turns into what the service shows. Services that take attachments get the pictures,
-        too.
+        The text is Markdown, which Apprise turns into what the service shows. Services that take attachments get the
+        pictures, too.
         """
         from apprise import AppriseAttachment, NotifyFormat
         from apprise.attachment.memory import AttachMemory

@@ -77,7 +77,8 @@ _SCHEMES: Final = {
 def read_server(address: str, where: str) -> MailServer:
     """Return the server at ``address``: ``smtp://user:password@host:587``, ``smtps://…`` or ``smtp+plain://…``.
 
-    ``smtp`` needs STARTTLS, but on this machine. ``smtp+plain`` never encrypts, and takes no password but on this machine.
+    ``smtp`` needs STARTTLS, but on this machine. ``smtp+plain`` never encrypts, and takes no password but on this
+    machine.
 
     Raises:
         ConfigError: it is no such address.

@@ -66,8 +66,8 @@ def message_id(sender: Sender, kind: str, text: str) -> str:
 def mail_bytes(message: Message, sender: Sender, *, channel: str, now: datetime) -> bytes:
     """Return ``message`` as the bytes that go to a mail server.
 
-    The Message-ID comes from the key of the message, so another attempt has the same one. All messages of a thread refer to
-    one id that comes from the thread, which is how mail programs show them together.
+    The Message-ID comes from the key of the message, so another attempt has the same one. All messages of a thread
+    refer to one id that comes from the thread, which is how mail programs show them together.
     """
     mail = EmailMessage(policy=_POLICY)
     mail["From"] = Address(sender.name, addr_spec=sender.address)
@@ -158,7 +158,7 @@ def _quoted(name: str) -> str:
 
 
 def _is_address(address: str) -> bool:
-    """Return whether an address can send: also one of a machine on this network, as in ``perf@build``."""
+    """Return True if an address can send: also one of a machine on this network, as in ``perf@build``."""
     local, at, domain = address.rpartition("@")
     return is_mail_address(address) or bool(
         at and re.fullmatch(r"[A-Za-z0-9._+-]+", local) and re.fullmatch(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", domain)

@@ -1,7 +1,7 @@
 """The kinds of channels: the built-in ones, and those that other packages register as ``knickpoint.channels``.
 
-A kind is a function from the settings and the context of a channel to the channel. The module of a kind is imported when
-a channel of it is opened.
+A kind is a function from the settings and the context of a channel to the channel. The module of a kind is imported
+when a channel of it is opened.
 """
 
 from __future__ import annotations

@@ -88,7 +88,10 @@ class _Chosen:
 
 @dataclass
 class FactReader:
-    """Reads facts, and keeps those of an announcement for the further recipients of a batch. Use a new one for the next batch."""
+    """Reads facts, and keeps those of an announcement for the further recipients of a batch.
+
+    Use a new one for the next batch.
+    """
 
     store: Store
     settings: FactSettings
@@ -107,7 +110,10 @@ class FactReader:
         self._ledger = LedgerView(self.store)
 
     def read(self, delivery: Delivery, now: datetime) -> NotificationFacts:
-        """Return the facts of ``delivery``. Without changes, nothing of it is there any more, and it is not to be sent."""
+        """Return the facts of ``delivery``.
+
+        Without changes, nothing of it is there any more, and it is not to be sent.
+        """
         chosen = self._choose(delivery)
         kept = [self._with_links(each, delivery.recipient) for each in chosen.changes]
         maker = self.settings.link_maker
@@ -254,7 +260,7 @@ class FactReader:
     def _with_outcome(
         self, change: ChangeFacts, repository: RepositoryFacts, chain: Sequence[Announcement]
     ) -> ChangeFacts:
-        """Say how the newest bisection ended, unless it found the commit, or the change was announced elsewhere since."""
+        """Add the end of the newest bisection, unless it found the commit, or the change was announced elsewhere since."""
         ended = self._ended.get(change.change)
         if ended is None or ended.ended is None or (len(change.culprits) == 1 and change.bisection == ended.name):
             return change
@@ -275,7 +281,7 @@ class FactReader:
 
 
 def held_text(findings: Sequence[ChangePoint]) -> str:
-    """Return how many findings are held back, and why; "" where none is."""
+    """Return the number of findings held back, and the reason; "" without any."""
     reasons = [message_line(each.held) for each in findings if each.held]
     if not reasons:
         return ""
@@ -284,7 +290,10 @@ def held_text(findings: Sequence[ChangePoint]) -> str:
 
 
 def _newest_of_chains(announced: Sequence[Announcement]) -> list[Announcement]:
-    """Return the newest announcement of each chain; where the first one and its correction go together, the first with the new range."""
+    """Return the newest announcement of each chain.
+
+    Where the first one and its correction go together, the first with the new range.
+    """
     chains: dict[int, list[Announcement]] = {}
     for each in announced:
         chains.setdefault(each.chain, []).append(each)

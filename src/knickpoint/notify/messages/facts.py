@@ -1,7 +1,7 @@
 """The facts of a notification, as templates see them: texts, numbers and tuples of a bounded length.
 
-They are read from the store when the message is sent (:mod:`knickpoint.notify.messages.fact_reader`). A template reaches
-nothing else, so these dataclasses are the list of its variables; the guide has a table that is made from them.
+They are read from the store when the message is sent (:mod:`knickpoint.notify.messages.fact_reader`). A template
+reaches nothing else, so these dataclasses are the list of its variables; the guide has a table that is made from them.
 """
 
 from __future__ import annotations
@@ -105,9 +105,10 @@ class TraceFacts:
         relative_size: their difference, relative to the level before; none where that level is 0.
         address: page of the trace in the dashboard, "" without a public address.
         between: what the change lies between with 95 %, as in `+21 % to +25 %`; "" where that is unknown.
-        over: of a drift, how far it lies from what its alert compares drifts with, as in `4.2 % above the level at v1.2`.
-        note: which number of the samples the levels are, as in `p99 of the samples`, or how the distribution changed, as in
-            `10 to 90 %: 9.8–10.3 → 9.6–12.9 ms`; "" where the levels say all.
+        over: of a drift, how far it lies from what its alert compares drifts with, as in `4.2 % above the level at
+            v1.2`.
+        note: which number of the samples the levels are, as in `p99 of the samples`, or how the distribution changed,
+            as in `10 to 90 %: 9.8–10.3 → 9.6–12.9 ms`; "" where the levels say all.
     """
 
     id: int
@@ -166,9 +167,11 @@ class ChangeFacts:
     """One announced change.
 
     Attributes:
-        kind: `regressed`, `improved`, `moved`, `grew`, `located`, `bisected`, `recovered`, `fixed`, `withdrawn` or `returned`.
+        kind: `regressed`, `improved`, `moved`, `grew`, `located`, `bisected`, `recovered`, `fixed`, `withdrawn` or
+            `returned`.
         sentence: what changed, by how much and where, in one line.
-        headline: how many traces changed and by how much, the leading side first, as in `24 faster by up to 46 %; 1 larger by 0.5 %`.
+        headline: how many traces changed and by how much, the leading side first, as in `24 faster by up to 46 %; 1
+            larger by 0.5 %`.
         direction: `regression`, `improvement`, `mixed`, or `unknown` where it is unknown which direction is better.
         finding_kind: `step`, `drift`, `mode` or `noise`.
         provisional: whether later values may still move the change or take it away.
@@ -183,7 +186,8 @@ class ChangeFacts:
         lead: the trace that changed most on the leading side, by what is certain of its change.
         others: further traces, in the same order; at most 9.
         others_omitted: traces that are in neither.
-        size_to_noise: size of the change in the lead, in standard deviations of its values; none where they do not vary.
+        size_to_noise: size of the change in the lead, in standard deviations of its values; none where they do not
+            vary.
         interval: number of measured commits by which the place may be off, at either side.
         suspect_range: the commits of which one made the change.
         suspects: the most likely of them; at most 5.
@@ -191,11 +195,13 @@ class ChangeFacts:
         no_suspect_percent: probability that no commit of the ranking is the cause, as in `8 %`, "" without a ranking.
         suspects_note: what limits the ranking, "" if nothing does.
         held: why findings of this change are held back, as in `2 of 5 findings are held back: […]`; "" if none is.
-        machine: what changed about the machine at the step, as in `The machine changed: cpu A → B. […]`; "" if nothing did.
+        machine: what changed about the machine at the step, as in `The machine changed: cpu A → B. […]`; "" if nothing
+            did.
         likely: the commit that most likely made the change, and why it is named; none where only the range is known.
         culprits: the commits that made the change, as a bisection measured them: of several, each made one of its own.
         bisection: the bisection that found it, as in `B12`, "" without one.
-        outcome: how the newest bisection ended that did not find the one commit which made the change; none without one.
+        outcome: how the newest bisection ended that did not find the one commit which made the change; none without
+            one.
         cause: number of the change that brought the earlier level back, 0 without one.
         cause_commit: the commit where the earlier level came back; none where it is unknown.
         first_announced: day of the first announcement about the change, as in `2026-11-22`.
@@ -363,7 +369,7 @@ def range_text(suspects: RangeFacts) -> str:
 
 
 def _back(change: ChangeFacts) -> str:
-    """Return what is back at its earlier level, with which commit, and what it was."""
+    """Name the traces that are back at their earlier level, with the commit, and the change that ended."""
     are = "are" if change.traces > 1 else "is"
     by = f" with {change.cause_commit.short}" if change.cause_commit else ""
     return f"{_name(change)} {are} back at the earlier level{by}, after {change.headline}"
@@ -412,7 +418,7 @@ def shorten_all(names: tuple[str, ...], longest: int) -> tuple[str, ...]:
 
 
 def _common(names: tuple[str, ...]) -> int:
-    """Return how many characters all of ``names`` begin with."""
+    """Return the length of the common beginning of all ``names``."""
     first, last = min(names), max(names)
     shortest = min(map(len, names))
     return next((index for index in range(shortest) if first[index] != last[index]), shortest)

@@ -76,7 +76,10 @@ class RepositoryFacts:
         return self.commit(slot) if slot >= 0 else None
 
     def traces(self, points: Sequence[ChangePoint], address: str, alerts: Sequence[Alert] = ()) -> list[TraceFacts]:
-        """Return how the traces of ``points`` changed; their names are cut where they are equal. ``alerts`` are those in force."""
+        """Describe the changes of the traces of ``points``; equal parts of names are cut.
+
+        ``alerts`` are those in force.
+        """
         named = [trace_name(decode_key(each.key)) for each in points]
         names = shorten_all(tuple(_clean(name) for name, _ in named), _LONGEST_NAME)
         rests = shorten_all(tuple(_clean(rest) for _, rest in named), _LONGEST_NAME)
@@ -86,14 +89,14 @@ class RepositoryFacts:
         ]
 
     def _note(self, point: ChangePoint, alerts: Sequence[Alert]) -> str:
-        """Return what the levels of ``point`` are of, or how its distribution changed, "" where they say all."""
+        """Describe the levels of ``point``, or the change of its distribution, "" if the levels say all."""
         line = self.reader.lines.line(point.suspect_range.line)
         noisy = point.kind is FindingKind.NOISE
         values = self.store.frames.values(line, [point.trace_id])[0] if noisy else None
         return finding_note(point, alerts, line, values)
 
     def picture(self, lead: ChangePoint) -> Callable[[], bytes]:
-        """Return what draws the trace of ``lead`` as PNG, once, when it is called."""
+        """Return a function that draws the trace of ``lead`` as PNG, once, when it is called."""
         drawn: list[bytes] = []
 
         def draw() -> bytes:

@@ -1,8 +1,8 @@
 """Render a template with facts, and with nothing else: what a template may do is a short list.
 
-Templates come from the directory of an instance, so their authors are trusted to write texts, not programs. A template has
-values, conditions, loops and includes. It cannot call anything, assign anything, or reach an attribute that is no fact.
-Loops are nested three deep at most, the facts in them have bounded lengths, and so has the output.
+Templates come from the directory of an instance, so their authors are trusted to write texts, not programs. A template
+has values, conditions, loops and includes. It cannot call anything, assign anything, or reach an attribute that is no
+fact. Loops are nested three deep at most, the facts in them have bounded lengths, and so has the output.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def signed_percent(fraction: float) -> str:
 
 
 def times_text(ratio: float) -> str:
-    """Return how many times as much: ``6.4 times``."""
+    """Return the factor in words: ``6.4 times``."""
     if ratio > _MOST_TIMES:
         return f"more than {_MOST_TIMES} times"
     return f"{number_text(ratio, 2)} times"
@@ -108,8 +108,9 @@ _MARKING: Final[Mapping[str, Callable[[str], str]]] = {
 class TemplateSet:
     """Templates that may include each other, compiled and checked.
 
-    ``sources`` has the text of each by name; ``places`` where it comes from, for errors. The ending of a name says how values
-    are written into it: ``.html`` escapes them for HTML, ``.md`` for Markdown, anything else leaves them as they are.
+    ``sources`` has the text of each by name; ``places`` where it comes from, for errors. The ending of a name says how
+    values are written into it: ``.html`` escapes them for HTML, ``.md`` for Markdown, anything else leaves them as they
+    are.
 
     Raises:
         ConfigError: a template has an error, uses what templates may not, or the library is missing.
@@ -215,7 +216,7 @@ class TemplateSet:
                 )
 
     def _check_depth(self, name: str, way: tuple[str, ...]) -> int:
-        """Return how deep the loops of a template are nested, with those of the templates that it includes."""
+        """Return the depth of the loops of a template, with those of the templates that it includes."""
         if name in way:
             raise ConfigError(
                 f"includes itself: {' → '.join((*way, name))}",
@@ -311,7 +312,7 @@ def _sandbox() -> type[jinja2.Environment]:
         """A sandbox without calls."""
 
         def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-            """Return whether ``attr`` is a fact, or a number of the loop."""
+            """Return True if ``attr`` is a fact, or a number of the loop."""
             del value
             if isinstance(obj, LoopContext):
                 return attr in {"index", "index0", "first", "last", "length", "revindex"}

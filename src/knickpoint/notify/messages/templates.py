@@ -1,8 +1,8 @@
 """The templates of a channel: those of the program, and the files of an instance that replace them.
 
 A notification has a template for its subject, its plain text, its HTML and its Markdown, named after its kind:
-``change.subject.txt``, ``change.txt``, ``change.html``, ``change.md``, and so on. Parts that several of them include begin
-with an underscore.
+``change.subject.txt``, ``change.txt``, ``change.html``, ``change.md``, and so on. Parts that several of them include
+begin with an underscore.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Rendered:
 class Templates:
     """The templates of one channel.
 
-    ``markdown`` says that the text is Markdown, as chats and issues take it; ``html`` that there is HTML beside the text;
-    ``pictures`` that a picture goes with a text that does not show it itself.
+    ``markdown`` says that the text is Markdown, as chats and issues take it; ``html`` that there is HTML beside the
+    text; ``pictures`` that a picture goes with a text that does not show it itself.
     """
 
     templates: TemplateSet = field(repr=False)
@@ -71,7 +71,8 @@ class Templates:
     def render(self, facts: NotificationFacts) -> Rendered:
         """Put ``facts`` into words.
 
-        A digest is the same for all recipients without links of their own: facts equal to those before are not rendered again.
+        A digest is the same for all recipients without links of their own: facts equal to those before are not rendered
+        again.
 
         Raises:
             ConfigError: a template cannot be rendered with these facts; the message names its file and line.
@@ -178,8 +179,8 @@ _NOT_IN_DATA: Final = frozenset({"pictures", "change"})
 def message_for(delivery: Delivery, facts: NotificationFacts, templates: Templates) -> Message:
     """Return the message of ``delivery``: what ``facts`` say in the words of ``templates``.
 
-    Its text is Markdown for chats and trackers. Mails have HTML and the pictures that it shows, chats the picture of the first
-    change; all but mails have ``data``, the facts as JSON values.
+    Its text is Markdown for chats and trackers. Mails have HTML and the pictures that it shows, chats the picture of
+    the first change; all but mails have ``data``, the facts as JSON values.
 
     Raises:
         ConfigError: a template of the instance cannot be rendered with these facts.

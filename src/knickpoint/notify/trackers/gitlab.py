@@ -60,7 +60,7 @@ class GitLab:
         return self._issue(made)
 
     def has_comment(self, ticket: TrackerTicket, key: str) -> bool:
-        """Return whether the issue has the note with this key."""
+        """Return True if the issue has the note with this key."""
         pages = self.rest.pages(f"{self._issue_path(ticket)}/notes", {"per_page": _PAGE})
         return any(has_mark(text_of(each, "body"), key) for _, page in pages for each in page)
 

@@ -1,7 +1,7 @@
 """Jira: issues of one project, through version 2 of its REST API, which Cloud and Server (Data Center) share.
 
-They differ in how they search. Cloud answers 410 to ``/search`` and has ``/search/jql`` with tokens of pages; Server has
-``/search`` with numbers of rows. Which one it is stands in ``/serverInfo``.
+They differ in how they search. Cloud answers 410 to ``/search`` and has ``/search/jql`` with tokens of pages; Server
+has ``/search`` with numbers of rows. Which one it is stands in ``/serverInfo``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Jira:
         return Issue(ticket, str(fields["description"]))
 
     def has_comment(self, ticket: TrackerTicket, key: str) -> bool:
-        """Return whether the issue has the comment with this key."""
+        """Return True if the issue has the comment with this key."""
         start = 0
         for _ in range(MOST_PAGES):
             query = {"startAt": str(start), "maxResults": str(_PAGE)}

@@ -93,7 +93,7 @@ class Rest:
                 )
 
     def _detail(self, answer: Fetched) -> str:
-        """Return what the tracker says about an error, on one line, without the token."""
+        """Return the error of the tracker on one line, without the token."""
         try:
             found = json.loads(answer.body[:100_000])
         except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Read back what people changed in a tracker, in batches, and compare closed tickets with the data.
 
-The tickets come that changed since the last time. One that the store does not know, because the answer to its creation was
-lost or the store was restored, is known by the block in its text.
+The tickets come that changed since the last time. One that the store does not know, because the answer to its creation
+was lost or the store was restored, is known by the block in its text.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ def _relocate_open(channel: TrackerChannel) -> None:
 
 
 def _located(places: Places, repository: Repository, row: Ticket) -> int:
-    """The first commit of the change that a row of a ticket is about; that of the row while the data do not contradict it.
+    """The first commit of the change that a row of a ticket is about.
+
+    That of the row while the data do not contradict it.
 
     Where the traces have several changes, those with a row of their own are left out, and the most severe one counts.
     """
@@ -133,7 +135,10 @@ def _first_failing(change: Change, places: Places) -> int:
 
 
 def _compare_closed(channel: TrackerChannel) -> tuple[TrackerTicket, ...]:
-    """Compare the closed tickets with a fixing revision that the data do not speak about yet; each verdict is one comment."""
+    """Compare the closed tickets with a fixing revision that the data do not speak about yet.
+
+    Each verdict is one comment.
+    """
     compared = []
     for ticket in channel.store.findings.tracker_tickets.all(channel.settings.name):
         is_known = ticket.checked == ticket.fixed and ticket.verdict in {FixVerdict.FIXED, FixVerdict.NOT_FIXED}

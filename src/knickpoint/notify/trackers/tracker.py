@@ -53,7 +53,8 @@ _NUMBERS: Final = {"traces": "traces", "change": "change"}
 class TicketDraft:
     """A ticket that is to be made.
 
-    ``key`` is the same in every attempt, and unique: with it the ticket is found again. ``body`` is Markdown without the block.
+    ``key`` is the same in every attempt, and unique: with it the ticket is found again. ``body`` is Markdown without
+    the block.
     """
 
     key: str
@@ -86,7 +87,7 @@ def comment_mark(key: str) -> str:
 
 
 def has_mark(text: str, key: str) -> bool:
-    """Return whether a comment has the mark of ``key``."""
+    """Return True if a comment has the mark of ``key``."""
     return comment_mark(key) in text
 
 
@@ -191,7 +192,7 @@ class Tracker(Protocol):
         """Make a ticket."""
 
     def has_comment(self, ticket: TrackerTicket, key: str) -> bool:
-        """Return whether the ticket has the comment with this key."""
+        """Return True if the ticket has the comment with this key."""
 
     def comment(self, ticket: TrackerTicket, key: str, text: str) -> None:
         """Add a comment, Markdown, which gets the mark of ``key``."""

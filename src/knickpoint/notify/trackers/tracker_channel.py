@@ -1,8 +1,9 @@
 """A tracker as a channel: a new change makes a ticket, every later message about it is a comment.
 
 A ticket has a key, which stands in its text. Before a ticket is made, the tracker is asked for one with that key: the
-answer to an earlier attempt may have been lost. The same holds for comments. The store keeps which ticket the messages of a thread go
-to, and the tickets table lets findings leave the list of work. The design is ``docs/decisions/messages.md``.
+answer to an earlier attempt may have been lost. The same holds for comments. The store keeps which ticket the messages
+of a thread go to, and the tickets table lets findings leave the list of work. The design is
+``docs/decisions/messages.md``.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class TrackerChannel:
         return Sent(ticket.name, ticket.url)
 
     def _others_over(self, ticket: TrackerTicket, message: Message) -> bool:
-        """Return whether the other changes of ``ticket`` are over, of which a split or a decision may give it several."""
+        """Return True if the other changes of ``ticket`` are over, of which a split or a decision may give it several."""
         return all(
             point.is_over or point.announced <= 0 or change_thread(point.announced) == message.thread
             for repository in self.store.commits.repositories()
@@ -154,8 +155,8 @@ def known_ticket(
 ) -> TrackerTicket | None:
     """Return the ticket in ``channel`` about changes, each given by its change and the trace that leads it.
 
-    That is the ticket of a leading finding, else of the ``thread`` of a message, else of a change: by a split or merge, the
-    findings of a ticket may be in another change than at first.
+    That is the ticket of a leading finding, else of the ``thread`` of a message, else of a change: by a split or merge,
+    the findings of a ticket may be in another change than at first.
     """
     table = store.findings.tracker_tickets
     for change, key in leads:
@@ -201,7 +202,7 @@ def _fields(entry: Mapping[str, Any]) -> TicketFields:
 
 
 def _is_over(data: Mapping[str, object], *, provisional: bool = False) -> bool:
-    """Return whether each change of a message is over, or ``provisional`` where that counts as well."""
+    """Return True if each change of a message is over, or ``provisional`` where that counts as well."""
     entries = data.get("changes")
     for change in entries if isinstance(entries, list) else []:
         announced = change.get("announcements") if isinstance(change, dict) else None

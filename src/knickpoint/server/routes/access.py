@@ -20,7 +20,10 @@ _CREATED: Final = 201
 
 @router.get("/tokens")
 def get_tokens(store: RequestStore, caller: Admin) -> list[TokenAnswer]:
-    """List tokens by name, revoked and expired ones too. An admin of some repositories sees the tokens for these alone."""
+    """List tokens by name, revoked and expired ones too.
+
+    An admin of some repositories sees the tokens for these alone.
+    """
     return tokens.list_tokens(store, caller)
 
 

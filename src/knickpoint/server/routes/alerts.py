@@ -34,7 +34,7 @@ def get_alert_files(visible: Visible, instance: RequestInstance) -> list[AlertFi
 
 @router.get("/alerts/{name}/record")
 def get_alert_record(visible: Visible, instance: RequestInstance, name: AlertName) -> AlertRecordAnswer:
-    """Return what an alert did: its newest runs, its findings by what people decided, and the largest of them."""
+    """Return the record of an alert: its newest runs, its findings by what people decided, and the largest of them."""
     return alerts.read_alert_record(instance, visible, name)
 
 
@@ -46,7 +46,10 @@ def post_alert(instance: RequestInstance, caller: Admin, request: NewAlertReques
 
 @router.post("/alerts/preview")
 def post_alert_preview(instance: RequestInstance, caller: Admin, request: AlertPreviewRequest) -> list[PreviewAnswer]:
-    """Count the findings that come and go when an alert is set or removed. Real traces are judged; nothing is written."""
+    """Count the findings that come and go when an alert is set or removed.
+
+    Real traces are judged; nothing is written.
+    """
     return alerts.preview_alert(instance, caller, request)
 
 

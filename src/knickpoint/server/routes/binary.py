@@ -50,8 +50,8 @@ BINARY: Final[dict[int | str, dict[str, Any]]] = {
 def binary(content: bytes, request: HTTPConnection) -> Response:
     """Return ``content`` as the body of a response, compressed for who takes that.
 
-    Noise does not compress: of values, what is left are positions, which the quickest levels find as well. The level of other
-    answers would take three quarters of the time of a large one.
+    Noise does not compress: of values, what is left are positions, which the quickest levels find as well. The level of
+    other answers would take three quarters of the time of a large one.
     """
     headers = {"vary": "Accept, Accept-Encoding"}
     if len(content) >= _LEAST_BYTES and "gzip" in request.headers.get("accept-encoding", ""):

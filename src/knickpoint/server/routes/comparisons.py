@@ -122,9 +122,10 @@ async def post_comparison(
 ) -> ComparisonAnswer:
     """Judge the results of a file, the body of the request, against the history up to a commit, as `knick check` does.
 
-    The file may have any format that `knick import` reads. Nothing of it is stored. It may have as many bytes as the body of any
-    request (`body_bytes` of `[limits]`), and results of at most 2,000 traces. With `base_bytes` the body is two files, one behind the
-    other, and the second is judged against the first, as `knick check --against` does: `cat old.json new.json` is such a body.
+    The file may have any format that `knick import` reads. Nothing of it is stored. It may have as many bytes as the
+    body of any request (`body_bytes` of `[limits]`), and results of at most 2,000 traces. With `base_bytes` the body is
+    two files, one behind the other, and the second is judged against the first, as `knick check --against` does: `cat
+    old.json new.json` is such a body.
     """
     listed = ListRequest(changed, by_suite, first, limit)
     wanted = UploadedRequest(repository, line, base, base_name, base_bytes, name, query, summary, partial, listed)

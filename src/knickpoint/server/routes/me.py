@@ -35,7 +35,7 @@ def get_me(identity: RequestIdentity, request: Request, instance: RequestInstanc
 
 @router.get("/me/settings")
 def get_settings(caller: RequestCaller, store: RequestStore) -> SettingsAnswer:
-    """Return what the caller set in the dashboard. The server keeps it for people who signed in."""
+    """Return the dashboard settings of the caller. The server keeps them for people who signed in."""
     return read_settings(store, caller)
 
 

@@ -35,7 +35,7 @@ def get_overview(
     since: Annotated[AwareDatetime, Query(description="Count what was announced from this time on.")],
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
 ) -> Response:
-    """Return what was announced since a time, what waits for people, what fails, and the largest open regressions."""
+    """Return the announcements since a time, what waits for people, what fails, and the largest open regressions."""
     asked = (repository, visible.extent, f"{datetime.now(UTC):{_HOUR}}")
 
     def read() -> OverviewAnswer:

@@ -46,7 +46,10 @@ def get_alert_quality(
 def post_proposal_decision(
     _caller: Admin, visible: Visible, instance: RequestInstance, request: ProposalRequest
 ) -> ProposalDecisionAnswer:
-    """Accept a proposal, which changes its alert in the store, or reject it. It takes an admin of all that it watches."""
+    """Accept a proposal, which changes its alert in the store, or reject it.
+
+    It takes an admin of all that it watches.
+    """
     return proposals.decide_proposal(instance, visible, request)
 
 

@@ -26,7 +26,7 @@ _PROMETHEUS_TEXT: Final = "text/plain; version=0.0.4"
 
 @router.get("/health")
 def read_health(caller: RequestCaller, instance: PrimaryInstance) -> HealthAnswer:
-    """Return whether the store can be read, the workers work and the alerts run.
+    """Return the health of the process: the store can be read, the workers work and the alerts run.
 
     Everybody learns the status, as load balancers need it; who may read also learns what is wrong.
     """
@@ -35,10 +35,10 @@ def read_health(caller: RequestCaller, instance: PrimaryInstance) -> HealthAnswe
 
 @router.get("/ready")
 def read_ready(caller: RequestCaller, request: Request, instance: PrimaryInstance) -> ReadyAnswer:
-    """Return which parts this process runs: 503 while the store cannot be read, or after a newer version has migrated it.
+    """Return the parts that this process runs: 503 while the store cannot be read, or after a newer version has migrated it.
 
-    `/health` says more, and needs more: a worker that fails is no reason to take this process out of service. `/version`
-    reads nothing, and answers as long as the process does.
+    `/health` says more, and needs more: a worker that fails is no reason to take this process out of service.
+    `/version` reads nothing, and answers as long as the process does.
     """
     instance.store.check_schema()
     VisibleRepositories(instance.store, caller).all()

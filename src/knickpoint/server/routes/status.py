@@ -14,7 +14,7 @@ router = APIRouter(tags=["server"])
 
 @router.get("/status")
 def get_status(visible: Visible, instance: RequestInstance) -> StatusAnswer:
-    """Return which files wait and which were refused and why, events, workers, devices, and the store."""
+    """Return waiting files, refused files with reasons, events, workers, devices, and the store."""
     return status.read_status(instance, visible)
 
 

@@ -149,14 +149,15 @@ def get_values(
 ) -> Response | list[TraceValuesAnswer]:
     """Return the measured values of traces, as little-endian float64 or as JSON.
 
-    As binary numbers: one trace after the other, in the order of the request: the number n of points, the number of measured commits,
-    n positions on the line, n values in the unit of the trace. Where a trace has more values than `points`, the
-    first and the last value and the least and the greatest of each section are kept.
+    As binary numbers: one trace after the other, in the order of the request: the number n of points, the number of
+    measured commits, n positions on the line, n values in the unit of the trace. Where a trace has more values than
+    `points`, the first and the last value and the least and the greatest of each section are kept.
 
     With `compact`, a trace is: n and the number of measured commits as uint32; a factor as float64; n distances from
     the position before as uint32, the first one from 0; n values as float32, to be multiplied with the factor.
 
-    Of traces that a query finds, which come by id, this stands first, as float64: their number, 1 if they are compact, else 0, and their ids.
+    Of traces that a query finds, which come by id, this stands first, as float64: their number, 1 if they are compact,
+    else 0, and their ids.
     """
     if traces is None:
         chosen = visible.choose(repository)
@@ -199,8 +200,8 @@ def get_points(
 ) -> Response:
     """Return the points of the traces that a query matches, one row each, with a column for each param.
 
-    The other columns are repository, line, unit, better, pos, commit, commit_time, author and value; a param of such a name is
-    called `param_NAME`. At most 1,000 traces; `knick export --params` has no such limit.
+    The other columns are repository, line, unit, better, pos, commit, commit_time, author and value; a param of such a
+    name is called `param_NAME`. At most 1,000 traces; `knick export --params` has no such limit.
     """
     text = write_points(visible, visible.line(repository, line), query, csv=format == "csv")
     return Response(text, media_type="text/csv; charset=utf-8" if format == "csv" else "application/json")

@@ -77,9 +77,9 @@ async def post_results(
 ) -> UploadAnswer:
     """Import a results file, the body of the request, exactly once.
 
-    The answer comes when the results are stored. If the client disconnects before, or they take longer than `import_seconds` of
-    `[limits]`, nothing of them is. 429 and 503 with `Retry-After` say that nothing of them is, and when to send the file
-    again. Callers and repositories take turns.
+    The answer comes when the results are stored. If the client disconnects before, or they take longer than
+    `import_seconds` of `[limits]`, nothing of them is. 429 and 503 with `Retry-After` say that nothing of them is, and
+    when to send the file again. Callers and repositories take turns.
     """
     if request.headers.get("content-type", "").lower().startswith("multipart/"):
         raise InputError("the body is a form, and not a results file", where="body", remedy=_FORM_REMEDY)

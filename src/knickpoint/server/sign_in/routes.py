@@ -1,4 +1,7 @@
-"""Map the addresses of signing in and out to pages and redirects; errors are pages for browsers and JSON for programs."""
+"""Map the addresses of signing in and out to pages and redirects.
+
+Errors are pages for browsers and JSON for programs.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Hold the bisections: what is asked for, who coordinates it, how it stands and how it ended.
 
-Any number of workers may share an instance. A worker claims a bisection for a limited time, the lease, and renews it while
-it works. When it dies, the lease ends, and another worker goes on from the journal. Whoever lost a lease can write nothing
-more: each write names its holder.
+Any number of workers may share an instance. A worker claims a bisection for a limited time, the lease, and renews it
+while it works. When it dies, the lease ends, and another worker goes on from the journal. Whoever lost a lease can
+write nothing more: each write names its holder.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Bisections:
     def ask(self, request: BisectionRequest) -> StoredBisection:
         """Let a bisection wait for a worker, and return it.
 
-        Where one of the same change, trace, range and recipe, as it is now, waits or runs already, that one is returned.
+        Where one of the same change, trace, range and recipe, as it is now, waits or runs already, that one is
+        returned.
         """
         with self._database.transaction() as connection:
             same = and_(
@@ -144,7 +145,7 @@ class Bisections:
             return [stored_of(row) for row in connection.execute(query).mappings()]
 
     def counts(self, repositories: Collection[Repository]) -> dict[tuple[int, BisectionState], int]:
-        """Return how many bisections each of ``repositories``, by id, has in each state."""
+        """Return the number of bisections of each of ``repositories``, by id, in each state."""
         query = (
             select(table.c.repository_id, table.c.state, func.count())
             .where(table.c.repository_id.in_(sorted(each.id for each in repositories)))
@@ -209,7 +210,8 @@ class Bisections:
     ) -> StoredBisection | None:
         """Return the oldest bisection that waits, or whose worker died, and keep it from others for the lease.
 
-        With ``most``, nothing is claimed while so many run in the instance. ``only`` is the id of the one that is wanted.
+        With ``most``, nothing is claimed while so many run in the instance. ``only`` is the id of the one that is
+        wanted.
         """
         ended = and_(table.c.state == _RUNNING, table.c.lease < now.timestamp())
         wanted = or_(table.c.state == _WAITING, ended)
@@ -314,7 +316,7 @@ class Bisections:
             return {row["change_id"]: stored_of(row) for row in rows}
 
     def device_use(self, repositories: Collection[Repository], since: datetime) -> list[DeviceUse]:
-        """Return what each device did for ``repositories`` from ``since`` on, in probes of bisections and of schedules."""
+        """Return the use of each device for ``repositories`` from ``since`` on, in probes of bisections and of schedules."""
         return read_device_use(self._database, repositories, since)
 
     # Results
@@ -325,7 +327,7 @@ class Bisections:
             return waiting_results(connection, limit)
 
     def values_of(self, trace_id: int) -> list[ProbeValue]:
-        """Return what probes measured of a trace for bisections of it, the oldest first."""
+        """Return the values of a trace that probes of its bisections measured, the oldest first."""
         with self._database.reading() as connection:
             return values_of_trace(connection, trace_id)
 

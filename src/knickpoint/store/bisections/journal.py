@@ -88,7 +88,7 @@ def merged(kept: str, new: str) -> str:
 
 
 def values_of_trace(connection: Connection, trace_id: int) -> list[ProbeValue]:
-    """Return what probes measured of a trace for bisections of it, by probe.
+    """Return the values of a trace that probes of its bisections measured, by probe.
 
     Values of combinations of old and new commits of two repositories are none of the trace, and left out.
     """
@@ -119,8 +119,8 @@ _RESULT: Final = ("outcome", "started", "seconds", "measured", "reason", "output
 class Journal:
     """The journal of one bisection.
 
-    Anybody may read it. Writes are those of the worker ``holder``; they raise a BusyError once another worker has taken the
-    bisection over, or when it ended.
+    Anybody may read it. Writes are those of the worker ``holder``; they raise a BusyError once another worker has taken
+    the bisection over, or when it ended.
     """
 
     def __init__(self, database: Database, key: int, holder: str = "") -> None:

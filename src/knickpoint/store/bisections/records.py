@@ -33,8 +33,8 @@ class BisectionRequest:
     """What is to be searched.
 
     ``slots`` are those of the places, from the good end to the bad end. ``change_id`` and ``trace_id`` are 0, and
-    ``trace_key`` is "", where it is not about one. ``facts`` is what the search knows before it measures, as JSON values:
-    the levels, the movement, the budget. ``by_rule`` says that no person asked for it.
+    ``trace_key`` is "", where it is not about one. ``facts`` is what the search knows before it measures, as JSON
+    values: the levels, the movement, the budget. ``by_rule`` says that no person asked for it.
     """
 
     repository_id: int
@@ -73,8 +73,8 @@ class StoredPosterior:
 class BisectionAnswer:
     """How a bisection ended.
 
-    ``culprits`` are the slots of the commits that made the change, empty where none was found. ``suspect_range`` is where
-    the change must lie, None where nothing was found. ``probability`` is that of what is stated.
+    ``culprits`` are the slots of the commits that made the change, empty where none was found. ``suspect_range`` is
+    where the change must lie, None where nothing was found. ``probability`` is that of what is stated.
     """
 
     state: BisectionState
@@ -266,7 +266,7 @@ def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
 
 
 def target_text(target: Target) -> str:
-    """Return what the database keeps of a target."""
+    """Return the text of a target in the database."""
     return json.dumps([target.commit, list(target.pins)], ensure_ascii=False, separators=(",", ":"))
 
 

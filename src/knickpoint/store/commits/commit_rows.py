@@ -46,7 +46,8 @@ def listed(names: Sequence[str]) -> str:
 
 # Keep the row of each commit: give it a slot when the store first hears of it, and find it by hash or number.
 #
-# Every results file passes here, so the statements are compiled once: see :meth:`~knickpoint.store.database.Database.quick`.
+# Every results file passes here, so the statements are compiled once: see
+# :meth:`~knickpoint.store.database.Database.quick`.
 
 
 _SHORTEST_PREFIX: Final = 7
@@ -174,7 +175,10 @@ class CommitRows:
         return [row.commit() for row in rows]
 
     def find(self, repository: Repository, revision: str) -> list[SlottedCommit]:
-        """Return the commit called ``revision``; or else up to three whose hash it abbreviates, or whose number it is."""
+        """Return the commit called ``revision``.
+
+        Or else up to three whose hash it abbreviates, or whose number it is.
+        """
         with self._database.reading() as connection:
             if is_hash(revision):
                 name = revision.lower()
@@ -192,7 +196,10 @@ class CommitRows:
             return {row.hash for row in self._with_hashes(connection, repository, hashes)}
 
     def match(self, repository: Repository, name: str) -> list[str]:
-        """Return the hash ``name`` if a commit has it; or else those that it abbreviates; or else its longest abbreviation."""
+        """Return the hash ``name`` if a commit has it; or else those that it abbreviates.
+
+        Or else its longest abbreviation.
+        """
         values = {"owner": repository.id, "first": name if is_number(name) else name[:_SHORTEST_PREFIX]}
         with self._database.reading() as connection:
             found = self._database.quick(connection, _NEAR, values | _beginning(name)).fetchall()
@@ -281,10 +288,10 @@ def _facts(commit: Commit) -> dict[str, object]:
 
 
 def _is_better_time(row: CommitRow, commit: Commit) -> bool:
-    """Return whether ``commit`` gives the commit of ``row`` another time.
+    """Return True if ``commit`` gives the commit of ``row`` another time.
 
-    The time from a description of the commit takes precedence over the time from results that only name it. Of two times
-    of the same kind the earlier one counts. So the order in which they come in does not matter.
+    The time from a description of the commit takes precedence over the time from results that only name it. Of two
+    times of the same kind the earlier one counts. So the order in which they come in does not matter.
     """
     time = commit.time.timestamp()
     if not time or time == row.time:

@@ -24,9 +24,9 @@ from knickpoint.store.tables import commits as tables
 
 # The order of a line in bytes: runs of neighbouring slots.
 #
-# A line of 100,000 commits is a list of as many slots. Most commits come to the store in the order of their line, so their
-# slots count upwards, and the list is a few *runs*: a first slot and a length each. What appends to a line, or asks whether
-# commits are on it, works on the runs and costs the same for long and for short lines.
+# A line of 100,000 commits is a list of as many slots. Most commits come to the store in the order of their line, so
+# their slots count upwards, and the list is a few *runs*: a first slot and a length each. What appends to a line, or
+# asks whether commits are on it, works on the runs and costs the same for long and for short lines.
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,7 +408,7 @@ class Commits:
         return new
 
     def has_order(self, repository: Repository) -> bool:
-        """Say whether :meth:`add_order` kept any pair."""
+        """Return True if :meth:`add_order` kept any pair."""
         with self._database.reading() as connection:
             return self._database.quick(connection, _ANY_PAIR, {"owner": repository.id}).fetchone() is not None
 

@@ -176,7 +176,7 @@ class Outbox:
             return [_event_of(row) for row in connection.execute(select(table).where(taken).order_by(table.c.id))]
 
     def has_due(self, kinds: Sequence[EventKind], *, consumer: str = MAIN) -> bool:
-        """Return whether :meth:`claim` would look for events: whether any of ``kinds`` is due."""
+        """Return True if :meth:`claim` would look for events: whether any of ``kinds`` is due."""
         statement = _first_due(tuple(_names(kinds)))
         with self._database.reading() as connection:
             found = self._database.quick(connection, statement, {"wanted": consumer, "now": time.time()})
@@ -211,7 +211,10 @@ class Outbox:
             connection.execute(update(table).where(_held(event)).values(values))
 
     def release_all(self, worker: str) -> int:
-        """Give back all events that ``worker`` holds, as :meth:`release` does, and return how many; for one that ends early."""
+        """Give back all events that ``worker`` holds, as :meth:`release` does, and return how many.
+
+        For one that ends early.
+        """
         now = time.time()
         held = (table.c.worker == worker) & (table.c.state == "ready") & (table.c.due > now)
         values = {"worker": "", "due": now, "attempts": table.c.attempts - 1}

@@ -88,7 +88,7 @@ MOST_LISTED: Final = 1000
 
 
 class EventKind(Enum):
-    """Say what an event is about; the value is its name in the database and on NATS."""
+    """The subject of an event; the value is its name in the database and on NATS."""
 
     TRACES_CHANGED = "traces-changed"
     CHANGES_UPDATED = "changes-updated"

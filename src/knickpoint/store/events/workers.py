@@ -26,10 +26,9 @@ _NO_FAILURE: Final = 0.0
 class WorkerState:
     """The state of one worker.
 
-    ``failures`` counts the rounds in a row that failed, 0 when the last one did not. ``reason`` is the message of
-    the last failure, and ``failed`` its time, None where there was none. ``slowed`` is why it works slower than it could,
-    "" where it does not. ``parts`` are the parts that it runs, and
-    ``machine`` is where.
+    ``failures`` counts the rounds in a row that failed, 0 when the last one did not. ``reason`` is the message of the
+    last failure, and ``failed`` its time, None where there was none. ``slowed`` is why it works slower than it could,
+    "" where it does not. ``parts`` are the parts that it runs, and ``machine`` is where.
     """
 
     name: str
@@ -62,9 +61,9 @@ class WorkerTable:
     ) -> None:
         """Record that the worker ``name`` is at work, with ``failures`` in a row; ``reason`` is the last one's message.
 
-        ``started`` is in seconds since 1970. Without failures, the message of the last one is kept, unless ``slowed`` says why
-        the worker is slower than it could be; "" says that it no longer is. Workers that have not reported for a day are
-        forgotten.
+        ``started`` is in seconds since 1970. Without failures, the message of the last one is kept, unless ``slowed``
+        says why the worker is slower than it could be; "" says that it no longer is. Workers that have not reported for
+        a day are forgotten.
         """
         now = time.time()
         changing: dict[str, object] = {"seen": now, "failures": failures}

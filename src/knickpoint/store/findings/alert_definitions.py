@@ -39,8 +39,8 @@ class StoredAlert:
 class AlertFile:
     """What was read of the file of alerts of one repository.
 
-    ``tip`` is the commit that was read last, with the settings ``rule``. ``alerts`` are those that stand, by name; ``commit``
-    is the one that wrote them. ``failure`` is why the file at ``failed_at`` cannot be used, "" where it can.
+    ``tip`` is the commit that was read last, with the settings ``rule``. ``alerts`` are those that stand, by name;
+    ``commit`` is the one that wrote them. ``failure`` is why the file at ``failed_at`` cannot be used, "" where it can.
     """
 
     repository: str
@@ -82,7 +82,7 @@ class AlertDefinitions:
             return bool(connection.execute(delete(stored_alert).where(stored_alert.c.name == name)).rowcount)
 
     def files(self) -> dict[str, AlertFile]:
-        """Return what was read of the files of alerts, by repository."""
+        """Return the files of alerts as read last, by repository."""
         with self._database.reading() as connection:
             rows = connection.execute(select(alert_file).order_by(alert_file.c.repository)).mappings().all()
         return {row["repository"]: _file_of(row) for row in rows}

@@ -24,9 +24,9 @@ _RUNS_KEPT: Final = 100_000
 class AlertRun:
     """What one alert did in one run over one repository.
 
-    ``complete`` is false for a run over the traces of an event alone. ``kept``, ``added`` and ``lost`` count
-    sightings: those of the run before that it saw again, new ones, and those that it no longer saw. ``failure`` is
-    the reason why the alert could not run to its end, "" where it could. ``repository_id`` is 0 in runs of older versions.
+    ``complete`` is false for a run over the traces of an event alone. ``kept``, ``added`` and ``lost`` count sightings:
+    those of the run before that it saw again, new ones, and those that it no longer saw. ``failure`` is the reason why
+    the alert could not run to its end, "" where it could. ``repository_id`` is 0 in runs of older versions.
     """
 
     alert: str
@@ -108,7 +108,7 @@ class AlertRuns:
         return self.newest_of([alert])[alert]
 
     def newest_of(self, alerts: Collection[str]) -> dict[str, list[AlertRun]]:
-        """Return what :meth:`newest` returns for each of ``alerts``, read by one statement for all of them."""
+        """Return the runs of :meth:`newest` for each of ``alerts``, read by one statement for all of them."""
         newest = select(func.max(alert_run.c.id)).where(alert_run.c.alert.in_(alerts))
         newest = newest.group_by(alert_run.c.alert, alert_run.c.repository_id)
         query = select(alert_run).where(alert_run.c.id.in_(newest)).order_by(alert_run.c.id.desc())

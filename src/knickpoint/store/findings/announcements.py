@@ -76,7 +76,7 @@ class AnnouncementLedger:
         return self._select(announcement.c.id, ids)
 
     def of_change(self, key: int, *, provisional: bool = False) -> list[Announcement]:
-        """Return what was announced about the change ``key``, the oldest first: whole chains.
+        """Return the announcements about the change ``key``, the oldest first: whole chains.
 
         ``provisional`` rows are among them where asked for.
         """
@@ -88,7 +88,10 @@ class AnnouncementLedger:
     # For the overview
 
     def counts_since(self, repository: Repository, time: datetime) -> dict[AnnouncementKind, int]:
-        """Count what was announced from ``time`` on, by kind; neither provisional announcements nor lost improvements count."""
+        """Count what was announced from ``time`` on, by kind.
+
+        Neither provisional announcements nor lost improvements count.
+        """
         table = announcement.c
         is_lost = and_(table.kind == AnnouncementKind.RECOVERED.value, table.direction == Direction.IMPROVEMENT.value)
         query = (
@@ -100,7 +103,7 @@ class AnnouncementLedger:
             return {AnnouncementKind(row.kind): row.number for row in connection.execute(query)}
 
     def newest(self, repository: Repository, *, limit: int) -> list[Announcement]:
-        """Return what was announced last, the newest first; without provisional announcements."""
+        """Return the newest announcements, the newest first; without provisional ones."""
         table = announcement.c
         query = select(announcement).where(table.repository_id == repository.id, table.provisional == 0)
         with self._database.reading() as connection:
@@ -146,7 +149,7 @@ class AnnouncementLedger:
             return [MemberCount(key, Direction(way), chain, least, count) for key, way, chain, least, count in rows]
 
     def sights(self, repository: Repository, changes: Collection[int]) -> list[Sight]:
-        """Return what was announced provisionally about live change points of ``changes``, by chain."""
+        """Return the provisional announcements about live change points of ``changes``, by chain."""
         if not changes:
             return []
         point = change_point.c
@@ -256,8 +259,8 @@ class AnnouncementLedger:
     def strays(self, ids: Collection[int], *, either_side: bool = False) -> list[int]:
         """Return those of the live change points ``ids`` that are in another change than what their chain named, by id.
 
-        That is the lead of the announcement that opened it, or corrected its side, where it is live. The points are of the
-        side that the chain is about, or of ``either_side``.
+        That is the lead of the announcement that opened it, or corrected its side, where it is live. The points are of
+        the side that the chain is about, or of ``either_side``.
         """
         if not ids:
             return []
@@ -284,9 +287,9 @@ class AnnouncementLedger:
     def steady(self, chains: Collection[int]) -> set[int]:
         """Return those of ``chains`` whose last announcement still says what the data show, by one of their members.
 
-        It opened the chain with a change that is present, and no bisection has reported since. The member is a settled step of that
-        side which lies where the announcement says, is neither held nor hidden, and whose change is stated to be of that
-        side; no other live member is a drift.
+        It opened the chain with a change that is present, and no bisection has reported since. The member is a settled
+        step of that side which lies where the announcement says, is neither held nor hidden, and whose change is stated
+        to be of that side; no other live member is a drift.
         """
         if not chains:
             return set()

@@ -278,7 +278,10 @@ class Findings:
         return found
 
     def judged_sizes(self) -> dict[int, list[tuple[float, Direction]]]:
-        """Return trace → size and direction of its live change points; less noise is better in every trace, and left out."""
+        """Return trace → size and direction of its live change points.
+
+        Less noise is better in every trace, and left out.
+        """
         point = change_point.c
         query = select(point.trace_id, point.size, point.direction).where(
             point.condition != Condition.GONE.value, point.kind != FindingKind.NOISE.value, point.size.is_not(None)
@@ -290,7 +293,7 @@ class Findings:
         return found
 
     def known(self, trace_ids: Collection[int]) -> dict[int, list[KnownPoint]]:
-        """Return what the rule of identity needs to know of traces, points that are gone included."""
+        """Return the known points of traces that the rule of identity needs, points that are gone included."""
         found: dict[int, list[KnownPoint]] = {}
         for row in self._rows(select(change_point), change_point.c.trace_id, trace_ids, change_point.c.id):
             found.setdefault(row["trace_id"], []).append(known_point_of(row))

@@ -96,7 +96,9 @@ class GroupTable:
         ]
 
     def ranges_of_changes(self, repository: Repository) -> list[tuple[UncertainRange, int]]:
-        """Return the ranges of live change points with their changes, 0 for none yet; each suspect range of a change once.
+        """Return the ranges of live change points with their changes, 0 for none yet.
+
+        Each suspect range of a change once.
 
         The interval of location is the largest of its points.
         """
@@ -120,7 +122,7 @@ class GroupTable:
             return {row.id: SuspectRange(row.line, row.previous, row.slot) for row in rows}
 
     def has_loose_points(self, repository: Repository) -> bool:
-        """Say whether there are live change points that are in no change yet."""
+        """Return True if there are live change points that are in no change yet."""
         loose = (change_point.c.change_id == 0) & (change_point.c.repository_id == repository.id)
         query = select(change_point.c.id).where(loose, change_point.c.condition != Condition.GONE.value).limit(1)
         with self._database.reading() as connection:

@@ -28,8 +28,8 @@ from knickpoint.store.tables.findings import alert as alert_table
 
 # Keep the alerts that run, and give findings the kind and the severity that they have from them.
 #
-# A run of the alerts writes both with each finding. When a setting changes afterwards, the findings follow at once, without
-# being judged again.
+# A run of the alerts writes both with each finding. When a setting changes afterwards, the findings follow at once,
+# without being judged again.
 
 
 class AlertsInForce:
@@ -76,7 +76,10 @@ class AlertsInForce:
             return {row.name: row.definition for row in connection.execute(query)}
 
     def replace_applied(self, definitions: Mapping[str, str]) -> None:
-        """Replace the applied alerts by ``definitions``, name → text; an unchanged one keeps its time of application."""
+        """Replace the applied alerts by ``definitions``, name → text.
+
+        An unchanged one keeps its time of application.
+        """
         now = time.time()
         with self._database.transaction() as connection:
             known = self.applied()

@@ -1,8 +1,9 @@
 """Keep what a rebase or a force-push made of commits, let findings follow, and announce that a line changed.
 
 A rewritten commit has a new hash and so a new slot. The table of successors says which slot took its place on a line.
-Findings name commits by slot: where change points, sightings, changes, missed changes and tickets name a commit that was rewritten,
-they are changed to name its successor. What people wrote stays: entries of the triage log keep their slots.
+Findings name commits by slot: where change points, sightings, changes, missed changes and tickets name a commit that
+was rewritten, they are changed to name its successor. What people wrote stays: entries of the triage log keep their
+slots.
 """
 
 from __future__ import annotations

@@ -73,10 +73,11 @@ class SightingTable:
 
 # Remember what alerts last detected in, so that a trace that did not change is not detected in again.
 #
-# A digest is a number made of all that a detection depends on: the values, the method, its parameters. When the digest of
-# a trace is the one that was kept, the detection would give the same result, and the alert skips it. Digests of 1,024
-# neighbouring traces are one row. A further digest of such a row stands for all of its traces, so that a run over everything
-# need not read the values of a chunk in which nothing changed. A damaged row counts as none, so that its traces are detected in anew.
+# A digest is a number made of all that a detection depends on: the values, the method, its parameters. When the digest
+# of a trace is the one that was kept, the detection would give the same result, and the alert skips it. Digests of
+# 1,024 neighbouring traces are one row. A further digest of such a row stands for all of its traces, so that a run over
+# everything need not read the values of a chunk in which nothing changed. A damaged row counts as none, so that its
+# traces are detected in anew.
 
 
 _CHUNK: Final = 1024

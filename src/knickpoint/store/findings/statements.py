@@ -1,7 +1,7 @@
 """Keep the statement of each change, written at the end of every transaction that changed what it depends on.
 
-Writers of change points, decisions, suspects, bisections and tickets say which changes or change points they touched; nobody
-else has to remember it, and no reader meets a statement that is out of date.
+Writers of change points, decisions, suspects, bisections and tickets say which changes or change points they touched;
+nobody else has to remember it, and no reader meets a statement that is out of date.
 """
 
 from __future__ import annotations
@@ -126,7 +126,10 @@ class StatementTable:
 
 
 def read_statements(database: Database, connection: Connection, changes: Collection[int]) -> dict[int, Statement]:
-    """Return change → its statement; one without members has none, and a damaged row is left out: it can be written again."""
+    """Return change → its statement.
+
+    One without members has none, and a damaged row is left out: it can be written again.
+    """
     query = select(table).where(database.among(table.c.change_id, "wanted"))
     rows = connection.execute(query, {"wanted": database.listed(sorted(changes))}).mappings()
     found: dict[int, Statement] = {}

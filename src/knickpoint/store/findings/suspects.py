@@ -25,8 +25,8 @@ from knickpoint.store.tables.findings import suspects as table
 class RankedChange:
     """What a ranking needs of a change.
 
-    ``traces`` is the number of its live members, ``interval`` the smallest half width of their intervals of location, in
-    measured commits, and ``certainty`` that of the change. ``bisection`` is the id of the bisection that found its
+    ``traces`` is the number of its live members, ``interval`` the smallest half width of their intervals of location,
+    in measured commits, and ``certainty`` that of the change. ``bisection`` is the id of the bisection that found its
     suspect range, 0 for none.
     """
 
@@ -180,7 +180,7 @@ def suspects_of(row: Row[Any]) -> Suspects:
 
 
 def _body(suspects: Suspects) -> str:
-    """Return what the database keeps as one text: lists do not filter or sort by it."""
+    """Return the part that the database keeps as one text: lists do not filter or sort by it."""
     body = {
         "none": suspects.none,
         "facts": suspects.facts.value,

@@ -133,8 +133,8 @@ def change_thread(chain: int) -> str:
 class TrackerCursor:
     """How far the tickets of a channel were read.
 
-    ``since`` is the tracker's own text of a time, "" at first. ``etag`` is that of the last first page. Before ``resume``,
-    in seconds since 1970, the tracker does not want to be asked.
+    ``since`` is the tracker's own text of a time, "" at first. ``etag`` is that of the last first page. Before
+    ``resume``, in seconds since 1970, the tracker does not want to be asked.
     """
 
     since: str = ""
@@ -205,7 +205,10 @@ class TrackerTicketTable:
         return found
 
     def channels_with(self, linked: Mapping[int, Collection[str]]) -> dict[int, list[str]]:
-        """Return key → the channels in which one of its tickets, by name, is open, sorted; keys without one are left out."""
+        """Return key → the channels in which one of its tickets, by name, is open, sorted.
+
+        Keys without one are left out.
+        """
         names = sorted(set().union(*linked.values()))
         query = select(tracker_ticket.c.name, tracker_ticket.c.channel)
         query = query.where(tracker_ticket.c.name.in_(names), tracker_ticket.c.open == 1)
@@ -251,7 +254,7 @@ class TrackerTicketTable:
             return {row.name: _ticket_of(row) for row in rows}
 
     def cursor(self, channel: str) -> TrackerCursor:
-        """Return how far the tickets of ``channel`` were read."""
+        """Return the cursor up to which the tickets of ``channel`` were read."""
         query = select(tracker_cursor).where(tracker_cursor.c.channel == channel)
         with self._database.reading() as connection:
             row = connection.execute(query).first()

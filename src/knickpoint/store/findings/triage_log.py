@@ -168,7 +168,10 @@ class TriageLog:
             return list(connection.execute(query.order_by(entry.change_point_id)).scalars())
 
     def last_act(self, who: str) -> list[int]:
-        """List the change points of the last decision by ``who`` that still counts; the entries of an act share their time."""
+        """List the change points of the last decision by ``who`` that still counts.
+
+        The entries of an act share their time.
+        """
         entry = decision.c
         undone = select(entry.undoes).where(entry.undoes != 0)
         counting = (entry.undoes == 0, entry.id.not_in(undone))

@@ -8,7 +8,10 @@ from alembic import op
 
 
 def note_changes_of(tables: Iterable[str]) -> None:
-    """Have PostgreSQL note each transaction that changes one of ``tables``; a statement that changes no row counts too."""
+    """Have PostgreSQL note each transaction that changes one of ``tables``.
+
+    A statement that changes no row counts too.
+    """
     for table in tables:
         op.execute(
             f"CREATE TRIGGER data_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}"

@@ -1,8 +1,8 @@
 """Hold the delivery ledger: what goes to whom, planned once, sent under a lease, and marked with the answer.
 
-A planner turns announcements into deliveries, and moves the cursor behind them in the same transaction. A sender *claims*
-deliveries for the length of a lease, *begins* one, hands it over, and marks it. A sender that dies leaves its deliveries
-until the lease ends; the next one repeats what no answer was kept for, with the same key.
+A planner turns announcements into deliveries, and moves the cursor behind them in the same transaction. A sender
+*claims* deliveries for the length of a lease, *begins* one, hands it over, and marks it. A sender that dies leaves its
+deliveries until the lease ends; the next one repeats what no answer was kept for, with the same key.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Notifications:
             return self._write(connection, list(deliveries), now)
 
     def was_sent(self, kind: NotificationKind, thread: str, recipient: Recipient) -> bool:
-        """Return whether ``recipient`` got a message of a kind in a thread."""
+        """Return True if ``recipient`` got a message of a kind in a thread."""
         row = delivery.c
         place = (row.channel == recipient.channel) & (row.address == recipient.address) & (row.thread == thread)
         query = select(row.id).where(place, row.kind == kind.value, row.state == DeliveryState.SENT.value)
@@ -259,8 +259,8 @@ class Notifications:
     ) -> list[Delivery]:
         """Take up to ``limit`` due deliveries for ``holder``, the oldest first, except those of the channels ``without``.
 
-        A delivery whose lease ended is due again. Returns them as they are while ``holder`` has them; ``due`` is then the
-        end of the lease.
+        A delivery whose lease ended is due again. Returns them as they are while ``holder`` has them; ``due`` is then
+        the end of the lease.
         """
         seconds = now.timestamp()
         due = delivery.c.state.in_(_UNFINISHED) & (delivery.c.due <= seconds)
@@ -411,7 +411,7 @@ class Notifications:
             return [delivery_of(row) for row in rows]
 
     def counts(self) -> dict[tuple[str, DeliveryState], int]:
-        """Return how many deliveries each channel has in each state."""
+        """Return the number of deliveries of each channel in each state."""
         query = select(delivery.c.channel, delivery.c.state, func.count()).group_by(
             delivery.c.channel, delivery.c.state
         )

@@ -37,7 +37,10 @@ _RECENT: Final = 20
 """Newest runs that show which machine measured a trace so far."""
 
 _REQUESTERS: Final = frozenset({PROBE_FACT, SCHEDULE_FACT, "gate"})
-"""Facts that name who asked for a measurement; they say nothing of the machine. A schedule was a gate in runs of older versions."""
+"""Facts that name who asked for a measurement; they say nothing of the machine.
+
+A schedule was a gate in runs of older versions.
+"""
 
 _SEVERAL: Final = " | "
 
@@ -58,7 +61,7 @@ class EnvironmentChange:
 
 
 def environment_changes(frames: Frames, runs: Runs, line: Line, trace_id: int) -> list[EnvironmentChange]:
-    """Return where the environment of a trace changed, in the order of ``line``.
+    """Return the changes of the environment of a trace, in the order of ``line``.
 
     Where runs measured a commit in different environments, the text of a fact joins their values. A fact that a run
     does not state is taken to be as before.
@@ -92,7 +95,7 @@ def environment_changes(frames: Frames, runs: Runs, line: Line, trace_id: int) -
 
 
 def _names_execution(changes: int, values: int) -> bool:
-    """Return whether a fact that changed so often between ``values`` describes the execution and not the machine."""
+    """Return True if a fact that changed so often between ``values`` describes the execution and not the machine."""
     return changes >= _OFTEN and changes * _SHARE > values
 
 
@@ -101,8 +104,9 @@ def machine_difference(
 ) -> dict[str, tuple[str, str]]:
     """Return the facts of the machine that differ from those of the newest other run of a trace: name → (before, now).
 
-    ``facts`` are those of a run that measured the trace, ``written`` the ids of the runs that came with it. Only the newest runs of
-    the repository are looked at. A processor or a version that changes all the time is that of hosted runners, and no difference.
+    ``facts`` are those of a run that measured the trace, ``written`` the ids of the runs that came with it. Only the
+    newest runs of the repository are looked at. A processor or a version that changes all the time is that of hosted
+    runners, and no difference.
     """
     matches = {name: match for name in facts if (match := _MACHINE.fullmatch(name))}
     now = {name: facts[name] for name in matches}
@@ -161,7 +165,7 @@ _MOST: Final = 500
 
 
 def remeasured_points(runs: Runs, line: Line, trace_id: int) -> list[RunPoint]:
-    """Return what probes of bisections measured of a trace, by position on ``line`` and by arrival.
+    """Return the values of a trace that probes of bisections measured, by position on ``line`` and by arrival.
 
     They are values among those of other runs; the point of the commit is the median of them all.
     """

@@ -1,8 +1,8 @@
 """The ledger of files: what was seen, what waits for its commit, what was refused and why.
 
-A file is known by the digest of its content and by its source, so that it is read once. A report whose commit is not known
-yet waits with its bytes. A refused file is in quarantine with its bytes and the reasons, so that it can be tried again.
-The ``options`` of an import are kept as JSON, which :mod:`knickpoint.ingest` alone writes and reads.
+A file is known by the digest of its content and by its source, so that it is read once. A report whose commit is not
+known yet waits with its bytes. A refused file is in quarantine with its bytes and the reasons, so that it can be tried
+again. The ``options`` of an import are kept as JSON, which :mod:`knickpoint.ingest` alone writes and reads.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class Ledger:
             connection.execute(table.update().where(same, ~refused).values(values))
 
     def removed_since(self, time: datetime) -> bool:
-        """Say whether runs of any file were removed after ``time``."""
+        """Return True if runs of any file were removed after ``time``."""
         table = tables.file
         query = select(table.c.id).where(table.c.state == FileState.REMOVED.value, table.c.changed > time.timestamp())
         with self._database.reading() as connection:
@@ -324,7 +324,10 @@ class Ledger:
             return int(connection.execute(select(table.c.id).where(same)).scalar_one())
 
     def quarantined(self, number: int | None = None, *, payloads: bool = True) -> list[Quarantined]:
-        """Return files in quarantine, oldest first, or the one with ``number``; without ``payloads`` these are empty."""
+        """Return files in quarantine, oldest first, or the one with ``number``.
+
+        Without ``payloads`` these are empty.
+        """
         table = tables.quarantine
         payload = table.c.payload if payloads else literal(b"").label("payload")
         query = select(*(payload if column.name == "payload" else column for column in table.c))

@@ -41,12 +41,15 @@ from knickpoint.store.traces.traces import Traces, predecessors
 #
 # A list of findings shows fifty traces of fifty chunks, and each dense tile of theirs has the values of 1,024 traces: a
 # quarter of a megabyte. A checksum covers a whole tile, so a tile is read whole once, and checked; for as long as the
-# process relies on that (:class:`knickpoint.store.points.tile_codec.RowChecks`), the database is asked for the values of
-# the wanted traces alone. Only PostgreSQL can do that without reading all of the tile itself.
+# process relies on that (:class:`knickpoint.store.points.tile_codec.RowChecks`), the database is asked for the values
+# of the wanted traces alone. Only PostgreSQL can do that without reading all of the tile itself.
 
 
 _FEW_TRACES: Final = 16
-"""Traces of a chunk, on average, for which PostgreSQL finds each part in the stored tile; of more, it puts the tile together once."""
+"""Traces of a chunk, on average, for which PostgreSQL finds each part in the stored tile.
+
+Of more, it puts the tile together once.
+"""
 
 _MOST_TRACES: Final = 256
 """Traces of a chunk, on average, for which parts of tiles cost less than whole ones."""
@@ -83,7 +86,10 @@ class _Head(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """The values of some traces in a dense tile, by place; those that are newer than the tile have none, and the last places."""
+    """The values of some traces in a dense tile, by place.
+
+    Those that are newer than the tile have none, and the last places.
+    """
 
     chunk: int
     first: int
@@ -226,8 +232,9 @@ class Frames:
     def chunk_digests(self, line: Line, trace_ids: Ids, *, samples: bool = False) -> dict[int, int]:
         """Return, by chunk of ``trace_ids``, a digest of all that the traces of the chunk hold on ``line``.
 
-        Equal digests mean equal values, directions and order of commits, but for a probability of 2⁻³² for each row that
-        changed. ``samples`` adds what runs measured behind the values. A chunk with rows of an older version, which have no checksums, is left out. No value is read.
+        Equal digests mean equal values, directions and order of commits, but for a probability of 2⁻³² for each row
+        that changed. ``samples`` adds what runs measured behind the values. A chunk with rows of an older version,
+        which have no checksums, is left out. No value is read.
         """
         chunks = np.unique(np.asarray(trace_ids, dtype=np.int64) // CHUNK)
         return chunk_digests(self._database, line, chunks, samples=samples)

@@ -1,7 +1,7 @@
 """Check every row, and name what is damaged: its table, key and column, and of points the repository, commits and traces.
 
-Rows of points and provenance have checksums, and so have packed numbers and compressed files of all other tables. Of these,
-texts, JSON and types are checked besides: a flip that leaves a text or a number valid is not found.
+Rows of points and provenance have checksums, and so have packed numbers and compressed files of all other tables. Of
+these, texts, JSON and types are checked besides: a flip that leaves a text or a number valid is not found.
 
 The check reads the whole store once, in one snapshot, beside writers and readers.
 """
@@ -176,7 +176,7 @@ def _segment_content(row: Any) -> _Content:
 
 
 def _part_content(row: Any) -> _Content:
-    """Return what a part holds; one for all chunks of its run may be about any trace of the repository."""
+    """Return the content of a part; one for all chunks of its run may be about any trace of the repository."""
     if row.chunk >= 0:
         return _tile(row, row.slot, row.slot)
     return _Content(-1, -row.chunk, (row.slot, row.slot), (-1, -1))
@@ -275,7 +275,7 @@ def _stored_rows(connection: Connection, table: Table) -> Iterator[dict[str, Any
 
 
 def _reason(table: str, column: str, kind: object, value: object) -> str:
-    """Say why a cell cannot be what was written, "" where it can."""
+    """Return the defect of a cell that was not written so, "" if there is none."""
     if value is None:
         return ""
     if isinstance(kind, LargeBinary):
@@ -356,7 +356,7 @@ def _leave_out(connection: Connection, cell: _Cell) -> None:
 
 
 def _replacement(connection: Connection, cell: _Cell) -> str | None:
-    """Return what takes the place of a cell, None where its row is left out. A line or its default is known by the other."""
+    """Return the replacement of a cell, None if its row is left out. A line or its default is known by the other."""
     place, lines = (cell.table.name, cell.column), select(line_table.c.name)
     if place == ("repository", "default_line"):
         return connection.execute(lines.where(line_table.c.repository_id == cell.key["id"])).scalar()

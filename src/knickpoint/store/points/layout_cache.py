@@ -69,7 +69,7 @@ class LayoutCache:
         self._held = 0
 
     def digest(self, results: ResultTable) -> LayoutDigest:
-        """Return what identifies the layout of ``results``."""
+        """Return the digest of the layout of ``results``."""
         keys, whole = self._last_keys
         if keys is not results.keys:
             whole = digest_all(results.keys)
@@ -127,7 +127,7 @@ class LayoutCache:
 
 
 def _shortened(codes: NDArray[Any]) -> bytes:
-    """Return what stands for the bytes of ``codes`` in a digest; mostly they are all the same."""
+    """Return a short form of the bytes of ``codes`` for a digest; mostly they are all the same."""
     if len(codes) and (codes == codes[0]).all():
         return b"%d*" % len(codes) + codes[:1].tobytes()
     return codes.tobytes()

@@ -90,7 +90,10 @@ class Provenance:
                 yield int(row.slot), failed + max(row.chunk, 0) * CHUNK
 
     def traces_without_value(self, connection: Connection, repository_id: int, slots: Sequence[int]) -> set[int]:
-        """Return the ids of the traces that failed or were skipped in a run at ``slots``; what is damaged is left out."""
+        """Return the ids of the traces that failed or were skipped in a run at ``slots``.
+
+        What is damaged is left out.
+        """
         return {
             place + max(row.chunk, 0) * CHUNK
             for row, *without_value in self._without_value(connection, repository_id, slots)
@@ -122,7 +125,7 @@ def _owner(connection: Connection, chunk: int) -> int:
 
 
 def _piece(part: Part, place: int) -> Piece | None:
-    """Return what a part has for one place; of an implicit part without the value."""
+    """Return the piece of a part at one place; of an implicit part without the value."""
     message = part.messages.get(place, "")
     found = np.flatnonzero(part.places == place)
     if len(found):
@@ -141,8 +144,9 @@ def _piece(part: Part, place: int) -> Piece | None:
 
 # Read the samples behind the points of many traces: what each run measured, where it measured more than the point says.
 #
-# A run that measured each of its traces once keeps no samples: the points are the samples (:mod:`knickpoint.store.points.parts`),
-# and have no entry here. Runs that are withheld have none either, and what is damaged is left out.
+# A run that measured each of its traces once keeps no samples: the points are the samples
+# (:mod:`knickpoint.store.points.parts`), and have no entry here. Runs that are withheld have none either, and what is
+# damaged is left out.
 
 
 _CHUNKS: Final = "chunks"
@@ -182,8 +186,8 @@ class StoredSamples:
     ) -> PointSamples:
         """Return the samples of ``trace_ids`` at the positions ``first … last`` of ``line``, both inclusive.
 
-        Rows are places in ``trace_ids``, columns count from ``first``. A trace that continues another one has the samples of
-        that one where it was not measured itself.
+        Rows are places in ``trace_ids``, columns count from ``first``. A trace that continues another one has the
+        samples of that one where it was not measured itself.
         """
         slots = np.asarray(line.slots[first : None if last is None else last + 1], dtype=np.int64)
         repository = line.repository.id

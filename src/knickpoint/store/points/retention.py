@@ -46,7 +46,8 @@ def retain(
     """Delete samples beyond the newest ``samples`` commits of ``line``, and values beyond the newest ``values``.
 
     None keeps all; samples are kept no longer than values. Traces in ``keep`` lose nothing. Each commit is a
-    transaction. A commit with a damaged row stays as it is. ``dry_run`` counts what would be deleted and changes nothing.
+    transaction. A commit with a damaged row stays as it is. ``dry_run`` counts what would be deleted and changes
+    nothing.
 
     Raises:
         InputError: a rule keeps less than one commit.

@@ -122,7 +122,7 @@ class RunResolver:
 
 
 def _firsts(unknown: Sequence[bool], digests: Sequence[LayoutDigest], tables: Sequence[ResultTable]) -> list[int]:
-    """Return which of the ``unknown`` tables need a look-up: the first of each layout.
+    """Return the ``unknown`` tables that need a look-up: the first of each layout.
 
     Where a result failed or was skipped, each table does: the trace of such a result may take its direction from the
     runs before and after it.

@@ -126,7 +126,7 @@ def gather(results: ResultTable, layout: Layout) -> RunResults:
 
 
 def fill_template(template: RunTemplate, results: ResultTable) -> RunResults | None:
-    """Return what :func:`gather` would, None unless each of the (measured, finite) results has one sample."""
+    """Fill the template as :func:`gather` would; None unless each of the (measured, finite) results has one sample."""
     if len(results.samples) != len(results) or results.messages:
         return None
     values = results.samples if template.order is None else results.samples[template.order]

@@ -47,7 +47,7 @@ class RunWrite:
 
 
 class RunKind(Enum):
-    """Say what a written run is, compared with what was stored before.
+    """The kind of a written run, compared with what was stored before.
 
     NEW is the first to measure its traces at its commit. SAME was stored with this content before; nothing changes.
     A CORRECTION replaces a stored run of its identity. A RERUN is new too, but one of its traces had a value of
@@ -277,7 +277,7 @@ def _environment_text(facts: Mapping[str, str]) -> str:
 
 
 def _values_of(record: RunRecord) -> dict[str, Any]:
-    """Return what a new run and a corrected one have in common as a row."""
+    """Return the columns that a new run and a corrected one share."""
     write, report = record.write, record.write.report
     return {
         "slot": write.slot,
@@ -304,7 +304,8 @@ def _unmeasured_text(results: Sequence[Result]) -> str:
 
 # Keep which runs are withheld: their results are stored, and take no part in points.
 #
-# A run is withheld as a whole, but for the traces that keep their values: canaries, which show whether the machine moved.
+# A run is withheld as a whole, but for the traces that keep their values: canaries, which show whether the machine
+# moved.
 
 
 class WithheldRuns:

@@ -199,7 +199,7 @@ class Runs:
     def values_at(
         self, repository: Repository, trace_ids: NDArray[np.int64], slots: Sequence[int]
     ) -> dict[int, dict[int, float]]:
-        """Return what each run at ``slots`` measured of some traces: run → trace → value; withheld runs included."""
+        """Return the values of some traces in each run at ``slots``: run → trace → value; withheld runs included."""
         found: dict[int, dict[int, float]] = {}
         with self._database.reading() as connection:
             for part in self._commits.parts_of_traces(connection, repository.id, trace_ids, slots):
@@ -209,7 +209,7 @@ class Runs:
         return found
 
     def points(self, trace_id: int, slot: int) -> list[RunPoint]:
-        """Return what every run gave to a point, oldest run first, failures and skips included."""
+        """Return the results of all runs at a point, oldest run first, failures and skips included."""
         found = []
         with self._database.reading() as connection:
             for run_id, piece in self._provenance.pieces(connection, trace_id, slot):
@@ -229,7 +229,7 @@ class Runs:
         return int(count), int(newest), int(corrections)
 
     def has_any(self, repository: Repository) -> bool:
-        """Say whether ``repository`` has results."""
+        """Return True if ``repository`` has results."""
         with self._database.reading() as connection:
             return self._database.quick(connection, _ANY, {"owner": repository.id}).fetchone() is not None
 
@@ -285,7 +285,10 @@ class Runs:
             return [(run_of(connection, row), int(row.points)) for row in rows]
 
     def counts(self, repository: Repository, slots: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Return slot → how many runs measured the commit, and how many points they gave; without commits without runs."""
+        """Return slot → how many runs measured the commit, and how many points they gave.
+
+        Without commits without runs.
+        """
         query = select(table.c.slot, func.count(), func.sum(table.c.points)).where(self._database.among(table.c.slot))
         query = query.where(table.c.repository_id == repository.id).group_by(table.c.slot)
         with self._database.reading() as connection:
@@ -313,7 +316,10 @@ class Runs:
         ]
 
     def environments_at(self, repository: Repository, slots: Sequence[int]) -> list[tuple[int, Mapping[str, str]]]:
-        """Return slot and environment of the runs at ``slots``, by slot, each pair once; each environment is read once."""
+        """Return slot and environment of the runs at ``slots``, by slot, each pair once.
+
+        Each environment is read once.
+        """
         query = select(table.c.slot, table.c.environment_id).where(self._database.among(table.c.slot))
         query = query.where(table.c.repository_id == repository.id).distinct()
         with self._database.reading() as connection:
@@ -382,7 +388,7 @@ class Runs:
             return self._provenance.traces_without_value(connection, repository.id, slots)
 
     def without_value(self, trace_id: int, slots: Sequence[int]) -> list[RunPoint]:
-        """Return what runs at ``slots`` gave to a trace that is no value: failures and skips, by slot and arrival."""
+        """Return the failures and skips of a trace in the runs at ``slots``, by slot and arrival."""
         found: list[RunPoint] = []
         with self._database.reading() as connection:
             pieces = self._provenance.without_value(connection, trace_id, slots)

@@ -5,9 +5,9 @@ Writing wants one row a file, reading wants the history of a trace in one place.
 64 commits are there, or newer ones follow. Everything that seals goes through :class:`Sealer`: the writer when a file
 completes a block of small runs, the worker and the end of an import for the rest.
 
-Sealing changes where values lie and never what they are; what is damaged stays where it is. A segment is merged into sealed tiles first and removed
-later, in another transaction: in between, both say the same. If another sealer or a correction got in between, the
-segments of a group are not all there any more, and the rest of that group is left alone.
+Sealing changes where values lie and never what they are; what is damaged stays where it is. A segment is merged into
+sealed tiles first and removed later, in another transaction: in between, both say the same. If another sealer or a
+correction got in between, the segments of a group are not all there any more, and the rest of that group is left alone.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class _Segment(NamedTuple):
 
 
 def _read(connection: Connection, database: Database, numbers: Sequence[int], low: int, high: int) -> list[_Segment]:
-    """Return what segments have of the traces ``low … high - 1``, oldest first."""
+    """Return the segments of the traces ``low … high - 1``, oldest first."""
     query = select(segment).where(database.among(segment.c.id), segment.c.lowest < high, segment.c.highest >= low)
     rows = connection.execute(query.order_by(segment.c.id), {"numbers": database.listed(numbers)})
     found = []

@@ -19,10 +19,10 @@ from knickpoint.store.traces.trace_chunks import CHUNK
 
 # Checksums of the rows that hold points and provenance, so that a flipped bit is noticed and never served as a value.
 #
-# A checksum is the CRC-32 of the numbers of a row and of its bytes. A row without one was written before there were any; it
-# gets one when it is written anew. Writers check every row that they read, because they would give what is damaged a new
-# checksum. Readers check a row when they first read it, and again after ten minutes: to check all of them takes longer than to
-# read them (docs/decisions/points-in-the-store.md).
+# A checksum is the CRC-32 of the numbers of a row and of its bytes. A row without one was written before there were
+# any; it gets one when it is written anew. Writers check every row that they read, because they would give what is
+# damaged a new checksum. Readers check a row when they first read it, and again after ten minutes: to check all of them
+# takes longer than to read them (docs/decisions/points-in-the-store.md).
 
 
 _LOG: Final = logging.getLogger("knickpoint.store")
@@ -124,11 +124,14 @@ class RowChecks:
             self._since = self._clock()
 
     def is_known(self, name: RowName, checksum: int | None) -> bool:
-        """Return whether a row was found intact lately, or cannot be checked as it has no checksum."""
+        """Return True if a row was found intact lately, or cannot be checked as it has no checksum."""
         return checksum is None or (name, checksum) in self._intact
 
     def is_intact(self, name: RowName, checksum: int | None, *blobs: bytes) -> bool:
-        """Return whether a row is what was written; log it where it is not. A row without a checksum counts as intact."""
+        """Return True if a row is what was written; log it where it is not.
+
+        A row without a checksum counts as intact.
+        """
         if checksum is None or self.is_known(name, checksum):
             return True
         if row_checksum(name, *blobs) == checksum:
@@ -152,8 +155,8 @@ class RowChecks:
 # - a **segment** is one commit of traces of any chunks: their ids, and one value each. A large run is one segment.
 # - a **dense sealed tile** is 64 commits of a chunk, trace-major: a trace's values are neighbours, so reading a history
 #   is one copy.
-# - a **sparse sealed tile** is a list of points (place, slot, value), for spans where fewer than a quarter of the values
-#   exist.
+# - a **sparse sealed tile** is a list of points (place, slot, value), for spans where fewer than a quarter of the
+#   values exist.
 #
 # The functions here are pure; :mod:`knickpoint.store.points.tiles` reads and writes the rows.
 

@@ -112,7 +112,7 @@ def _read_hot(connection: Connection, database: Database, merges: Sequence[TileM
 
 
 def _read_heads(connection: Connection, database: Database, merges: Sequence[TileMerge]) -> dict[int, list[Row[Any]]]:
-    """Return where the sealed tiles of each merge's chunk lie and how large they are, by first slot."""
+    """Return the places and sizes of the sealed tiles of each merge's chunk, by first slot."""
     columns = (sealed.c.chunk, sealed.c.first, sealed.c.span, sealed.c.sparse, sealed.c.width)
     query = select(*columns, func.length(sealed.c.data).label("size")).where(database.among(sealed.c.chunk))
     listed = {"numbers": database.listed([merge.chunk for merge in merges])}

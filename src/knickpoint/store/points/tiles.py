@@ -196,9 +196,10 @@ class Tiles:
 
 # Find out whether the values of 1,024 neighbouring traces may have changed, without reading them.
 #
-# Every row that holds values has a checksum (:mod:`knickpoint.store.points.tile_codec`). A digest of the checksums of all rows
-# of a chunk, with the order of the commits that they are about, stands for the values of its traces on one line. Where it is
-# the same as before, no value changed; where it differs, a value may have changed, or its rows only lie differently.
+# Every row that holds values has a checksum (:mod:`knickpoint.store.points.tile_codec`). A digest of the checksums of
+# all rows of a chunk, with the order of the commits that they are about, stands for the values of its traces on one
+# line. Where it is the same as before, no value changed; where it differs, a value may have changed, or its rows only
+# lie differently.
 
 
 _BYTES = 8
@@ -208,7 +209,10 @@ _OF_A_RUN = -1
 
 @dataclass(slots=True)
 class _Rows:
-    """The numbers of the rows of one chunk, and the ranges of slots that they are about; not ``sure`` without checksums."""
+    """The numbers of the rows of one chunk, and the ranges of slots that they are about.
+
+    Not ``sure`` without checksums.
+    """
 
     numbers: list[tuple[int, ...]] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)

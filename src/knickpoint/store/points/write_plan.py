@@ -109,7 +109,7 @@ def plan_write(
     leaving: Sequence[StoredRun],
     stored: Mapping[int, StoredCommit],
 ) -> WritePlan:
-    """Return what is to be done so that ``arriving`` runs take their places and ``leaving`` ones give theirs up.
+    """Plan a write in which ``arriving`` runs take their places and ``leaving`` ones give theirs up.
 
     ``stored`` has what :class:`StoredCommits` read of their commits.
     """
@@ -166,8 +166,8 @@ def _update_of(slot: int, here: Sequence[RunResults], stored: StoredCommit) -> C
 def plan_recount(stored: Mapping[int, StoredCommit], kept: Mapping[int, NDArray[np.int64]]) -> WritePlan:
     """Return the plan by which runs stop to count, or count again; ``stored`` has their parts as those that leave.
 
-    ``kept`` has run → the traces whose values count, for those that stop; the others count whole. Their parts stay, with
-    samples, whatever the points become.
+    ``kept`` has run → the traces whose values count, for those that stop; the others count whole. Their parts stay,
+    with samples, whatever the points become.
     """
     commits: list[CommitUpdate] = []
     explicit: list[PartRow] = []
@@ -209,7 +209,7 @@ def _medians_by_trace(
 def _overlaps(
     here: Mapping[int, NDArray[np.int64]], stored: StoredCommit, replaced: Mapping[int, int]
 ) -> tuple[set[int], set[int]]:
-    """Return which of the arriving runs share a trace with another run, and which join one that came before them.
+    """Return the arriving runs that share a trace with another run, and those that join one that came before them.
 
     ``here`` has the traces of the runs by number, in order of arrival; ``replaced`` has stored run → the arriving run
     that corrects it. A stored run counts as there until its correction arrives.

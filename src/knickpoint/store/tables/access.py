@@ -34,7 +34,10 @@ ended_session = Table(
     Column("until", Time, nullable=False),
     PrimaryKeyConstraint("id"),
 )
-"""Sessions that ended before their cookie expires, at ``until``. The id "" ends all sessions that began before ``ended``."""
+"""Sessions that ended before their cookie expires, at ``until``.
+
+The id "" ends all sessions that began before ``ended``.
+"""
 
 audit_entry = Table(
     "audit_entry",

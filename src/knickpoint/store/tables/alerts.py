@@ -31,9 +31,11 @@ alert_file = Table(
     Column("failure", exact_text, nullable=False),
     Column("failed_at", exact_text, nullable=False),
 )
-"""What the worker read of the file of alerts of each repository. ``tip`` is the commit that it read last, with the settings
-``rule``; ``commit`` is the one that wrote the ``definitions`` that stand (name → settings, as JSON). ``failure`` is why a newer
-file at ``failed_at`` cannot be used, "" where it can.
+"""What the worker read of the file of alerts of each repository.
+
+``tip`` is the commit that it read last, with the settings ``rule``; ``commit`` is the one that wrote the
+``definitions`` that stand (name → settings, as JSON). ``failure`` is why a newer file at ``failed_at`` cannot be used,
+"" where it can.
 """
 
 
@@ -56,7 +58,10 @@ missed_change = Table(
     Column("time", Time, nullable=False),
     Index("ix_missed_change_trace_id", "trace_id"),
 )
-"""The change lies in (previous, slot] of its line. A row is deleted when a person takes the mark back; the audit log keeps it."""
+"""The change lies in (previous, slot] of its line.
+
+A row is deleted when a person takes the mark back; the audit log keeps it.
+"""
 
 
 # Proposals to change alerts that people accepted or rejected.
@@ -76,4 +81,7 @@ proposal_decision = Table(
     Column("who", exact_text, nullable=False),
     Column("time", Time, nullable=False),
 )
-"""``before`` and ``after`` are JSON: name → settings of the alert. A decision that is taken back is deleted; the audit log keeps it."""
+"""``before`` and ``after`` are JSON: name → settings of the alert.
+
+A decision that is taken back is deleted; the audit log keeps it.
+"""

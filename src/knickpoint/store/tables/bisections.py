@@ -44,10 +44,13 @@ bisection = Table(
     Index("ix_bisection_change_id", "change_id"),
     Index("ix_bisection_state", "state", "lease"),
 )
-"""``slots`` are the packed slots of the places, from the good end to the bad end. ``request`` is JSON: levels, budget, pins.
+"""``slots`` are the packed slots of the places, from the good end to the bad end.
+
+``request`` is JSON: levels, budget, pins.
 
 ``previous`` and ``slot`` are the suspect range that was found, -1 without one; ``culprits`` is a JSON list of slots.
-``posterior`` is packed. ``holder`` is the worker that coordinates it until ``lease``. ``edition`` grows with each change.
+``posterior`` is packed. ``holder`` is the worker that coordinates it until ``lease``. ``edition`` grows with each
+change.
 """
 
 bisection_line = Table(
@@ -76,7 +79,10 @@ planned_probe = Table(
     PrimaryKeyConstraint("bisection_id", "name"),
     Index("ix_planned_probe_probe_id", "probe_id"),
 )
-"""Which probes a bisection asked for. ``probe_id`` is 0 until there is a result: one result may serve several bisections."""
+"""Which probes a bisection asked for.
+
+``probe_id`` is 0 until there is a result: one result may serve several bisections.
+"""
 
 probe = Table(
     "probe",
@@ -201,4 +207,7 @@ hook_call = Table(
     UniqueConstraint("repository_id", "identity", "hook"),
     Index("ix_hook_call_due", "state", "due"),
 )
-"""One row for each run and hook: a hook is called once about a run. ``due`` of a claimed call is the end of its lease."""
+"""One row for each run and hook: a hook is called once about a run.
+
+``due`` of a claimed call is the end of its lease.
+"""

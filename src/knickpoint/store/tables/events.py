@@ -56,5 +56,6 @@ worker = Table(
 """``failures`` counts the rounds in a row that failed; ``reason`` is the message of the last one, at ``failed``. Where
 ``failed`` is 0, ``reason`` is why the worker is slower than it could be.
 
-``parts`` are names of parts, separated by commas; ``machine`` is that of :func:`knickpoint.instance.worker.heartbeat.this_machine`.
+``parts`` are names of parts, separated by commas; ``machine`` is that of
+:func:`knickpoint.instance.worker.heartbeat.this_machine`.
 """

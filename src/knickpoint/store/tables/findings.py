@@ -102,9 +102,9 @@ change_point = Table(
 )
 """``anchor_*`` is the suspect range at the last decision about the trace, NULL before the first one.
 
-``announced`` is the chain of announcements that the point belongs to: 0 for none yet, -1 where it was history once and is
-never announced. ``absent_since`` is the newest measured commit of the trace when the point was first found to be gone.
-``held`` is why results at its place are quarantined, "" where none are.
+``announced`` is the chain of announcements that the point belongs to: 0 for none yet, -1 where it was history once and
+is never announced. ``absent_since`` is the newest measured commit of the trace when the point was first found to be
+gone. ``held`` is why results at its place are quarantined, "" where none are.
 
 ``severity`` is the sort key of lists: :func:`knickpoint.model.change_point.severity_of`. ``alert_kind`` and
 ``alert_severity`` (0 for low, 1 for normal, 2 for high) come from the settings of the alerts, and change with them.
@@ -263,7 +263,8 @@ alert_run = Table(
 )
 """One row for each alert, repository and run: how many traces it ran over, and how many sightings stayed, came and went.
 
-``failure`` is the reason why the alert could not run, "" where it could. ``repository_id`` is 0 in rows of older versions.
+``failure`` is the reason why the alert could not run, "" where it could. ``repository_id`` is 0 in rows of older
+versions.
 """
 
 judged = Table(
@@ -317,7 +318,9 @@ cluster = Table(
     Column("body", exact_text, nullable=False),
     Index("ix_cluster_alert", "repository_id", "alert", "group_key"),
 )
-"""``group_key`` is a JSON list of the values of the params that the alert groups by. ``run`` and ``found`` are those of the
+"""``group_key`` is a JSON list of the values of the params that the alert groups by.
+
+``run`` and ``found`` are those of the
 first run that found it. ``body`` is JSON: the centroid, its commits, what members have in common.
 """
 

@@ -1,9 +1,9 @@
 """Answer queries over params: which traces match, and how many have which value.
 
 A trace has a code for each name of a param: the number of its value in the vocabulary, 0 where it lacks the param. The
-catalogue holds a *column* of codes for each name, one entry a trace. A term of a query, such as ``os~^And``, is tried on
-each value of the name once. That gives a table of the codes that it accepts, and to look the column up in this table is
-the whole work for all traces. So a query costs one pass over a column for each term, also with ten million traces.
+catalogue holds a *column* of codes for each name, one entry a trace. A term of a query, such as ``os~^And``, is tried
+on each value of the name once. That gives a table of the codes that it accepts, and to look the column up in this table
+is the whole work for all traces. So a query costs one pass over a column for each term, also with ten million traces.
 
 Columns are read from the chunks of traces and kept in memory. Every write of new traces raises the *version* of the
 catalogue and marks its chunks and values with it, so that another process reads only what is newer than what it has. A
@@ -172,7 +172,10 @@ class Catalogue:
         return counts
 
     def partition(self, repository_id: int, query: Query, name: str) -> dict[str, NDArray[np.int64]]:
-        """Return the ids of the matching traces, sorted, by their value of the param ``name``; "" where they lack it."""
+        """Return the ids of the matching traces, sorted, by their value of the param ``name``.
+
+        "" where they lack it.
+        """
         parts: dict[int, list[NDArray[np.int64]]] = {}
         with self._view() as connection:
             for columns, positions in self._matches(connection, repository_id, query):
@@ -216,7 +219,8 @@ class Catalogue:
         """Open a snapshot, and hold the lock of what is loaded.
 
         A transaction that wrote traces sees a catalogue that no other thread may see. It loads all anew, and so does
-        the thread after it. A snapshot that is older than what was loaded loads for itself as well, and leaves that alone.
+        the thread after it. A snapshot that is older than what was loaded loads for itself as well, and leaves that
+        alone.
         """
         database = self._database
         reading, writing = database.is_reading, database.connection is not None and not database.is_reading
@@ -348,7 +352,7 @@ def _size(counts: FacetCounts) -> int:
 
 
 def _tried(test: Callable[[Sequence[str]], list[bool]], values: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which values pass a test, in blocks between which the time of a request may end."""
+    """Return the values that pass a test, in blocks between which the time of a request may end."""
     passed = np.empty(len(values), dtype=np.bool_)
     for begin in range(0, len(values), _TRIED_VALUES):
         check_time()

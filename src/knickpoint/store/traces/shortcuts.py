@@ -17,7 +17,10 @@ from knickpoint.store.database import Database
 from knickpoint.store.tables.traces import shortcut as table
 
 _LENGTH: Final = 12
-"""Characters of an id: 60 bits. That two of a million shortcuts have the same id is less likely than one in a million."""
+"""Characters of an id: 60 bits.
+
+That two of a million shortcuts have the same id is less likely than one in a million.
+"""
 
 
 class Shortcuts:

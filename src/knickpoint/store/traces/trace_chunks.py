@@ -80,7 +80,7 @@ def extended(
 
 
 def free_places(count: int, last: int, held: int, next_chunk: int) -> list[tuple[int, int, slice]]:
-    """Return where ``count`` new traces go: chunk, first place in it, and which of the new ones.
+    """Return the places of ``count`` new traces: chunk, first place in it, and the part of the new ones.
 
     Chunk ``last`` has ``held`` traces and is filled up first; the others go to chunks from ``next_chunk`` on.
     """

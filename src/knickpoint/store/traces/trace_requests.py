@@ -108,10 +108,10 @@ UNKNOWN: Final = BETTERS.index(Better.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTraces:
-    """Say which trace each result belongs to: ids and the traces' units, both of the results' length.
+    """The trace of each result: ids and the traces' units, both of the results' length.
 
-    ``new`` has the ids of the traces that were made for these results, sorted; ``other_units`` those among them whose keys have
-    older traces, in units that do not convert.
+    ``new`` has the ids of the traces that were made for these results, sorted; ``other_units`` those among them whose
+    keys have older traces, in units that do not convert.
     """
 
     ids: NDArray[np.int64]

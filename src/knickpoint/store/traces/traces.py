@@ -204,7 +204,10 @@ class Traces:
         return self._catalogue.select(repository.id, query)
 
     def facets(self, repository: Repository, query: Query) -> Mapping[str, Mapping[str, int]]:
-        """Count the matching traces by param name and value; names and values sorted. It is shared, and must not change."""
+        """Count the matching traces by param name and value; names and values sorted.
+
+        It is shared, and must not change.
+        """
         return self._catalogue.facets(repository.id, query)
 
     def alternatives(self, repository: Repository, query: Query) -> FacetCounts:
@@ -216,7 +219,10 @@ class Traces:
         return self._catalogue.params(repository.id, ids)
 
     def partition(self, repository: Repository, query: Query, name: str) -> dict[str, NDArray[np.int64]]:
-        """Return the ids of the matching traces, sorted, by their value of the param ``name``; "" where they lack it."""
+        """Return the ids of the matching traces, sorted, by their value of the param ``name``.
+
+        "" where they lack it.
+        """
         return self._catalogue.partition(repository.id, query, name)
 
     def count(self, repository: Repository) -> int:
@@ -228,8 +234,8 @@ class Traces:
     def get(self, ids: Sequence[int] | NDArray[np.int64]) -> list[Trace]:
         """Return traces by id, in the order given.
 
-        The direction of each is the one that it keeps, else what the rules say, else what its results stated, else that of
-        its unit.
+        The direction of each is the one that it keeps, else what the rules say, else what its results stated, else that
+        of its unit.
 
         Raises:
             StoreError: an id is unknown.
@@ -297,7 +303,7 @@ class Traces:
         return [trace for trace in unknown if not self.has_configured_direction(trace)]
 
     def has_configured_direction(self, trace: Trace) -> bool:
-        """Say whether a rule decides about ``trace``, which :meth:`get` returned, be it that neither is better."""
+        """Return True if a rule decides about ``trace``, which :meth:`get` returned, be it that neither is better."""
         return self._configured.get(trace.id) is not None
 
     def _configured_better(self, number: int, repository: str, key: str) -> Better | None:

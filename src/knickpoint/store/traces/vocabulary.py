@@ -137,8 +137,8 @@ def _split(pairs: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 # Hold what was read of the params of traces: the vocabulary, and a column of codes for each name of a param.
 #
-# A trace has a code for each name: the number of its value in the vocabulary, 0 where it lacks the param. Columns grow by
-# the chunks of traces that are newer than what was read.
+# A trace has a code for each name: the number of its value in the vocabulary, 0 where it lacks the param. Columns grow
+# by the chunks of traces that are newer than what was read.
 
 
 _STREAMED_CHUNKS: Final = 256
@@ -254,7 +254,7 @@ class FoundCodes(NamedTuple):
 def matching_mask(
     columns: ParamColumns, terms: Sequence[AcceptedCodes], words: Sequence[FoundCodes] = ()
 ) -> NDArray[np.bool_]:
-    """Return which traces meet all terms and words."""
+    """Return the traces that meet all terms and words."""
     mask = np.ones(columns.count, dtype=np.bool_)
     for name, accepted in terms:
         check_time()

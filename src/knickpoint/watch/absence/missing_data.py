@@ -46,9 +46,9 @@ class MissingKind(Enum):
 class MissingEntry:
     """Something that should have results and has none.
 
-    ``params`` are what its traces have in common and others lack, as ``name=value``. ``last`` is the slot of the last commit
-    that had results, ``silent`` the number of commits without them since, measured ones for traces; ``usual`` is the longest
-    recent gap. Of commits, ``until`` is the slot of the next commit with results, -1 for none.
+    ``params`` are what its traces have in common and others lack, as ``name=value``. ``last`` is the slot of the last
+    commit that had results, ``silent`` the number of commits without them since, measured ones for traces; ``usual`` is
+    the longest recent gap. Of commits, ``until`` is the slot of the next commit with results, -1 for none.
     """
 
     kind: MissingKind
@@ -77,10 +77,10 @@ def find_missing_data(
     newer: Sequence[datetime] = (),
     known: KnownHabits | None = None,
 ) -> MissingData:
-    """Return what is missing among the traces of ``query``, on the default line.
+    """Find missing data among the traces of ``query``, on the default line.
 
-    ``newer`` are the times of commits that follow the line in git and are not in the store yet. ``known`` spares values that
-    are as they were at an earlier call.
+    ``newer`` are the times of commits that follow the line in git and are not in the store yet. ``known`` spares values
+    that are as they were at an earlier call.
 
     Raises:
         QueryError: the query cannot be read.

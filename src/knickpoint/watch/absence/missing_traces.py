@@ -21,9 +21,10 @@ from knickpoint.store.traces.trace_chunks import CHUNK
 
 # How often traces are measured: where their first and their newest values lie.
 #
-# The values of all traces are read for that, 400 MB of an instance of 400,000 traces, to keep a tenth of it. A process that is
-# asked again and again keeps the habits of each chunk of 1,024 traces, with the digest of what the chunk holds
-# (:meth:`knickpoint.store.points.frames.Frames.chunk_digests`), and reads those chunks alone that hold something else now.
+# The values of all traces are read for that, 400 MB of an instance of 400,000 traces, to keep a tenth of it. A process
+# that is asked again and again keeps the habits of each chunk of 1,024 traces, with the digest of what the chunk holds
+# (:meth:`knickpoint.store.points.frames.Frames.chunk_digests`), and reads those chunks alone that hold something else
+# now.
 
 
 RECENT: Final = 20
@@ -47,8 +48,8 @@ class Habits:
     """How often traces are measured, by row.
 
     ``active`` is true at the positions with any value. Of each trace, ``counts`` has the number of values and ``first``
-    the position of the oldest one, -1 without any. ``newest`` (traces x 21) has the positions of the newest ones, oldest
-    first; a trace with fewer has -1 in front of them.
+    the position of the oldest one, -1 without any. ``newest`` (traces x 21) has the positions of the newest ones,
+    oldest first; a trace with fewer has -1 in front of them.
     """
 
     active: NDArray[np.bool_]
@@ -113,7 +114,7 @@ class KnownHabits:
         self._lock = threading.Lock()
 
     def get(self, line: Line, chunk: int, digest: int | None) -> _ChunkHabits | None:
-        """Return what is kept of a chunk, None where it holds something else now."""
+        """Return the habits kept of a chunk, None if it holds something else now."""
         with self._lock:
             known = self._chunks.get((line.repository.id, line.name, chunk))
         return known if known is not None and known.digest == digest else None
@@ -128,7 +129,9 @@ class KnownHabits:
 
 
 def read_habits(store: Store, line: Line, ids: NDArray[np.int64], known: KnownHabits | None = None) -> Habits:
-    """Return the habits of the traces ``ids``, ascending, on ``line``; ``known`` has those of earlier calls, and gets new ones.
+    """Return the habits of the traces ``ids``, ascending, on ``line``.
+
+    ``known`` has those of earlier calls, and gets new ones.
 
     Habits are kept where nearly all traces of their chunks are asked for, as without a query.
     """
@@ -204,8 +207,8 @@ def _by_positions(found: _ChunkHabits, rows: NDArray[np.int64], positions: NDArr
 
 # Find benchmarks that stopped: some while others are still measured, or all of them while commits go on.
 #
-# Each trace sets its own pace: a silence counts when it is much longer than the gaps that the trace had before. The rules
-# are in ``docs/decisions/missing-data-quarantine-canaries.md``.
+# Each trace sets its own pace: a silence counts when it is much longer than the gaps that the trace had before. The
+# rules are in ``docs/decisions/missing-data-quarantine-canaries.md``.
 
 
 _HABIT: Final = 5
@@ -269,7 +272,10 @@ class Absences:
 
 
 class Silence(NamedTuple):
-    """The trace in ``row`` has no value at the last ``silent`` measured commits; ``usual`` is its longest recent gap."""
+    """The trace in ``row`` has no value at the last ``silent`` measured commits.
+
+    ``usual`` is its longest recent gap.
+    """
 
     row: int
     silent: int
@@ -314,7 +320,7 @@ def absences(
     newer: Sequence[datetime] = (),
     known: KnownHabits | None = None,
 ) -> Absences:
-    """Return what stopped among the traces of ``query``.
+    """Find benchmarks that stopped among the traces of ``query``.
 
     ``newer`` are the times of commits, oldest first, that follow the line in git and are not in the store yet.
     Values are read in blocks; ``known`` spares those that are as they were at an earlier call.

@@ -24,16 +24,16 @@ from knickpoint.watch.absence.missing_traces import Absences
 
 # Accept a rename, and take it back: the new trace continues the old one, and no stored value changes.
 #
-# From then on every reader of values sees one history: plots, detection, verdicts. The findings of the old trace, with their
-# decisions, become findings of the new one. See ``docs/decisions/missing-data-quarantine-canaries.md``.
+# From then on every reader of values sees one history: plots, detection, verdicts. The findings of the old trace, with
+# their decisions, become findings of the new one. See ``docs/decisions/missing-data-quarantine-canaries.md``.
 
 
 def accept_rename(store: Store, repository: Repository, old: Trace, new: Trace, *, who: str) -> None:
     """Let ``new`` continue ``old``. Both are judged again, as one trace, by the next run.
 
     Raises:
-        InputError: they are one trace, have different units or values at the same commits, or one of them is part of another
-            rename in the same role.
+        InputError: they are one trace, have different units or values at the same commits, or one of them is part of
+            another rename in the same role.
     """
     with store.transaction():
         _check(store, repository, old, new)
@@ -105,9 +105,10 @@ def _judge_again(store: Store, repository: Repository, *traces: Trace) -> None:
 
 # Propose renames: a trace that began where another one stopped, under a similar name and with similar values.
 #
-# The probability is Bayes' rule with stated parts. Half of the traces that stop are taken to be renamed; the other half was
-# removed. A likeness counts by how rarely a bystander has it: the share of other traces of the same unit that are as like to the
-# missing one. So in a small repository no likeness can be convincing, and the probability never exceeds 0.95: a person decides.
+# The probability is Bayes' rule with stated parts. Half of the traces that stop are taken to be renamed; the other half
+# was removed. A likeness counts by how rarely a bystander has it: the share of other traces of the same unit that are
+# as like to the missing one. So in a small repository no likeness can be convincing, and the probability never exceeds
+# 0.95: a person decides.
 
 
 _PRIOR: Final = 0.5
@@ -136,8 +137,8 @@ _MOST_CHANGED: Final = 2
 class RenameProposal:
     """A rename that may explain why ``old`` stopped.
 
-    ``name_likeness`` and ``value_likeness`` lie between 0 and 1; that of values compares level and noise. ``probability`` is
-    that of the rename, given both.
+    ``name_likeness`` and ``value_likeness`` lie between 0 and 1; that of values compares level and noise.
+    ``probability`` is that of the rename, given both.
     """
 
     old: Trace

@@ -32,7 +32,7 @@ class Vanished:
 
 
 def is_held(held: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which traces are measured as a rule.
+    """Return the traces that are measured as a rule.
 
     ``held`` is true where traces x measured commits, in order, have a value. A trace counts where the newest commit has
     it, and so has the one before, or half of all. So one run that broke off does not hide a benchmark, and a benchmark
@@ -102,14 +102,14 @@ def _with_runs(store: Store, line: Line, last: int) -> NDArray[np.int64]:
 
 
 def _held(store: Store, line: Line, positions: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of traces x positions have a value."""
+    """Return a mask of traces x positions that have a value."""
     some = replace(line, slots=tuple(line.slots[position] for position in positions.tolist()))
     found: NDArray[np.bool_] = ~np.isnan(store.frames.values(some, ids))
     return found
 
 
 def _ever_held(store: Store, line: Line, positions: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which traces have a value at any of the positions, read in blocks."""
+    """Return the traces with a value at any of the positions, read in blocks."""
     found = np.zeros(len(ids), dtype=np.bool_)
     rows = max(1, _BLOCK_BYTES // max(1, 8 * len(positions)))
     for begin in range(0, len(ids), rows):

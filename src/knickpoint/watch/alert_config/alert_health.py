@@ -162,7 +162,7 @@ def _count(store: Store, alert: Alert) -> _Findings:
 
 
 def _steadiness(runs: Sequence[AlertRun]) -> _Steadiness:
-    """Return how steady ``runs`` were: each counts what it kept and lost of the run before over the same repository.
+    """Return the steadiness of ``runs``: each counts what it kept and lost of the run before over the same repository.
 
     New sightings do not count: results came in, or another repository did.
     """
@@ -193,7 +193,7 @@ def _missing_line(store: Store, alert: Alert, repositories: Sequence[Repository]
 
 
 def missing_params(store: Store, alert: Alert, repositories: Sequence[Repository] | None = None) -> str:
-    """Return which params of ``group_by`` no trace of the alert has, as after a column became the branch of its runs; "" for none.
+    """Return the params of ``group_by`` that no trace of the alert has, as after a column became the branch of its runs; "" for none.
 
     Only ``repositories`` count, all without them.
 

@@ -101,7 +101,7 @@ def compare_alerts(store: Store, alerts: Sequence[Alert]) -> list[AlertDifferenc
 
 
 def alert_states(store: Store, alerts: Sequence[Alert]) -> dict[str, AlertState]:
-    """Return how each of ``alerts``, which run, stands to the applied ones, by name.
+    """Compare each of ``alerts``, which run, with the applied ones, by name.
 
     Raises:
         StoreError: the stored settings of an alert are damaged.
@@ -154,8 +154,8 @@ def _text(alert: Alert) -> str:
 def apply_alerts(store: Store, alerts: Sequence[Alert], *, who: str) -> list[AlertDifference]:
     """Make ``alerts`` the applied ones and take back what others found, in one transaction.
 
-    Findings of removed alerts alone are gone; decisions about them stay in the log. Changed
-    alerts show their effect at the next run. Where there is a difference, the audit log has an entry that names ``who``.
+    Findings of removed alerts alone are gone; decisions about them stay in the log. Changed alerts show their effect at
+    the next run. Where there is a difference, the audit log has an entry that names ``who``.
 
     Raises:
         ConfigError: an alert could not run, or two have one name; nothing is applied.

@@ -1,7 +1,7 @@
 """Count the findings that come and go when alerts are added, changed or removed, before anything is written.
 
-The changed alerts judge the real traces, and the rule of identity compares the result with the findings that are there: the
-same code that a run executes, without its writes. See ``docs/decisions/alerts.md``.
+The changed alerts judge the real traces, and the rule of identity compares the result with the findings that are there:
+the same code that a run executes, without its writes. See ``docs/decisions/alerts.md``.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ class Preview:
     """What becomes of the findings of one alert.
 
     ``added`` counts findings that are not there yet, and ``history`` those of them at or before the history boundary.
-    ``gone`` counts live findings that go, and ``decided`` those of them that have a status or a ticket. ``staying`` counts
-    those that the alert no longer finds and that stay because another alert finds them. ``off_list`` and ``on_list`` count
-    live findings that leave or join the work list because a kind changes. ``judged`` counts the traces that were looked at,
-    of ``traces``; if they differ, the time was up, and all other numbers are "at least". ``examples`` are the largest of
-    those that are added. ``left_out`` counts, by filter, the steps in the judged traces that the alert will not report.
+    ``gone`` counts live findings that go, and ``decided`` those of them that have a status or a ticket. ``staying``
+    counts those that the alert no longer finds and that stay because another alert finds them. ``off_list`` and
+    ``on_list`` count live findings that leave or join the work list because a kind changes. ``judged`` counts the
+    traces that were looked at, of ``traces``; if they differ, the time was up, and all other numbers are "at least".
+    ``examples`` are the largest of those that are added. ``left_out`` counts, by filter, the steps in the judged traces
+    that the alert will not report.
     """
 
     added: int = 0
@@ -98,9 +99,10 @@ def preview_alerts(
 ) -> dict[str, Preview]:
     """Return, for each of ``names``, which findings come and go when ``alerts`` are the ones in force and have run.
 
-    A name that is not among ``alerts`` is that of a removed alert, which finds nothing any more. One that cannot run keeps its
-    findings. Nothing is written. A finding of several alerts counts for each of them. Traces in which the alerts found
-    something come first, and after ``seconds`` no further ones are begun; an alert that judges groups is one piece of work.
+    A name that is not among ``alerts`` is that of a removed alert, which finds nothing any more. One that cannot run
+    keeps its findings. Nothing is written. A finding of several alerts counts for each of them. Traces in which the
+    alerts found something come first, and after ``seconds`` no further ones are begun; an alert that judges groups is
+    one piece of work.
     """
     found = dict.fromkeys(names, Preview())
     wanted = {alert.name: alert for alert in alerts}
@@ -220,7 +222,7 @@ class _Work:
                     yield name, Preview(gone=int(gone), decided=int(gone and point.processed), staying=int(not gone))
 
     def _is_history(self, line: str, slot: int) -> bool:
-        """Return whether a change at ``slot`` would be history."""
+        """Return True if a change at ``slot`` would be history."""
         boundary = self._store.boundaries.get(self._lines.repository)
         if boundary is None or not boundary.slots:
             return False
@@ -239,8 +241,8 @@ def _falling_size(sighting: Sighting) -> tuple[float, int, int]:
 def preview_kinds(store: Store, alerts: Mapping[str, Alert], names: Collection[str]) -> dict[str, Preview]:
     """Return, for each of ``names``, which of its live findings join or leave the work list when ``alerts`` are in force.
 
-    Only kinds count: findings that the alerts no longer find are those of :func:`.preview_alerts`. A finding of several alerts
-    counts for each of ``names``.
+    Only kinds count: findings that the alerts no longer find are those of :func:`.preview_alerts`. A finding of several
+    alerts counts for each of ``names``.
     """
     found = dict.fromkeys(names, Preview())
     for repository in store.commits.repositories():

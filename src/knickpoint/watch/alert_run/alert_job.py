@@ -32,8 +32,8 @@ class AlertJob:
     ``trace_ids`` are the traces that the alert watches, ``due`` those of them in which it has to detect, and
     ``known_digests`` the digests of these before the run, one each, 0 for none. ``complete`` says that the run is about
     all traces of the alert. ``kept`` counts the sightings in traces that are not due. ``failure`` says why the alert
-    cannot run, "" where it can; then no trace is due. ``whole`` are the digests of whole chunks before any value was read,
-    by chunk. ``seconds`` is the time that planning took.
+    cannot run, "" where it can; then no trace is due. ``whole`` are the digests of whole chunks before any value was
+    read, by chunk. ``seconds`` is the time that planning took.
     """
 
     alert: Alert
@@ -50,7 +50,7 @@ class AlertJob:
 
 
 def failure_of(alert: Alert, error: Exception) -> str:
-    """Return why ``alert`` failed, so that the other alerts can go on.
+    """Return the reason for which ``alert`` failed, so that the other alerts can go on.
 
     An error of the store is not about the alert, and is raised.
     """
@@ -101,7 +101,7 @@ def _with_successors(traces: NDArray[np.int64], renames: Mapping[int, int]) -> N
 
 
 def _watches(store: Store, alert: Alert, lines: Lines) -> bool:
-    """Return whether ``alert`` is about this repository: an alert for all repositories may name a line of some."""
+    """Return True if ``alert`` is about this repository: an alert for all repositories may name a line of some."""
     if alert.repository:
         return alert.repository == lines.repository.name
     return not alert.line or alert.line in store.commits.lines(lines.repository)

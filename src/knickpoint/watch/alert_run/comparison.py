@@ -153,8 +153,8 @@ def compare_alerts(
     """Detect in the traces that are due and yield what differs for each job, block by block; nothing is written.
 
     The jobs share one detection (see :func:`shared_detections`). After a complete run the last block of a job has the
-    traces that its alert no longer matches. When an alert fails, its last block says so. ``among`` compares only these of
-    the traces that are due.
+    traces that its alert no longer matches. When an alert fails, its last block says so. ``among`` compares only these
+    of the traces that are due.
     """
     jobs = [job for job in jobs if not job.failure]
     able = [_Comparing(store, job, place, lines, among) for place, job in enumerate(jobs)]
@@ -242,7 +242,10 @@ class _Comparing:
         return [found.of_alert(name, self._place) for found in part.judged.detections(part.rows.tolist())]
 
     def _compare_rows(self, parts: Sequence[RowBlock]) -> AlertComparison:
-        """Compare rows. Most traces have no step, now or before: their digests are kept, and no object is made of them."""
+        """Compare rows.
+
+        Most traces have no step, now or before: their digests are kept, and no object is made of them.
+        """
         if self._among is not None:
             among = np.array(sorted(self._among), dtype=np.int64)
             parts = [part.among(among) for part in parts]
@@ -293,7 +296,7 @@ def _blocks(detections: Iterable[_Item]) -> Iterator[list[_Item]]:
 
 
 def _is_still(detection: TraceDetection, stored: Mapping[int, Sequence[Sighting]]) -> bool:
-    """Return whether a trace, judged by itself, has no sightings, neither found nor stored."""
+    """Return True if a trace, judged by itself, has no sightings, neither found nor stored."""
     return not detection.sightings and not detection.group and not stored.get(detection.trace.id)
 
 
@@ -328,8 +331,8 @@ def _with_known(old: Sequence[Sighting], detection: TraceDetection, lines: Lines
     """Return the sightings of a trace: those found in the window, and known ones that stay as they are.
 
     Known sightings before the window stay. So does a known sighting in the window whose step is found before the window
-    now: the step is still there, and the alert reports nothing of places before its window. Whatever has left the window
-    is settled: the alert found it with every value that came since.
+    now: the step is still there, and the alert reports nothing of places before its window. Whatever has left the
+    window is settled: the alert found it with every value that came since.
     """
 
     def in_window(sighting: Sighting) -> bool:

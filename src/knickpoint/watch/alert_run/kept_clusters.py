@@ -25,10 +25,10 @@ from knickpoint.watch.lines import Lines
 
 # Recognise clusters from run to run by their fingerprint.
 #
-# The members nearest to the centroid are the fingerprint of a cluster. A new cluster that shares traces with the fingerprint
-# of a known one is the same one again. :func:`match_clusters` is the rule of the alerts: the places have to be near each
-# other, so that the next regression of the same traces is a new one. :func:`coalesce` is the rule of Skia Perf's design
-# document to the letter. See ``docs/decisions/traces-together.md``.
+# The members nearest to the centroid are the fingerprint of a cluster. A new cluster that shares traces with the
+# fingerprint of a known one is the same one again. :func:`match_clusters` is the rule of the alerts: the places have to
+# be near each other, so that the next regression of the same traces is a new one. :func:`coalesce` is the rule of Skia
+# Perf's design document to the letter. See ``docs/decisions/traces-together.md``.
 
 
 DRIFT: Final = 12
@@ -51,12 +51,12 @@ class ClusterFingerprint:
 
 
 def match_clusters(known: Sequence[ClusterFingerprint], fresh: Sequence[ClusterFingerprint]) -> dict[int, int]:
-    """Return which known cluster each fresh one is, as index in ``fresh`` to index in ``known``; the others are new.
+    """Match fresh clusters with known ones, as index in ``fresh`` to index in ``known``; the others are new.
 
     A pair may match when both move the same way, are at most :data:`DRIFT` measured commits apart, and a trace of the
-    known fingerprint (its first :data:`~knickpoint.model.cluster.FINGERPRINT` traces) is in the fresh cluster. Pairs are
-    taken one to one: first those at one place (at most :data:`~knickpoint.watch.identity.REACH` apart), then
-    by most shared traces, least distance, and largest strength of the fresh one; what is still equal by the order of
+    known fingerprint (its first :data:`~knickpoint.model.cluster.FINGERPRINT` traces) is in the fresh cluster. Pairs
+    are taken one to one: first those at one place (at most :data:`~knickpoint.watch.identity.REACH` apart), then by
+    most shared traces, least distance, and largest strength of the fresh one; what is still equal by the order of
     ``known``, and of ``fresh``.
     """
     pairs: list[tuple[bool, int, int, float, int, int]] = []
@@ -158,9 +158,9 @@ def drifted_points(
 def keep_clusters(store: Store, job: AlertJob, groups: Sequence[GroupClusters], lines: Lines, *, run: int) -> None:
     """Write the clusters of the ``groups`` that ``job`` judged in ``run``, over those of before.
 
-    Members are the traces whose step the alert reports. A cluster of a judged group that is not found is gone, unless the
-    change points of members stay, as those before the window of the alert do. So is a cluster of which a complete run
-    watches no trace any more.
+    Members are the traces whose step the alert reports. A cluster of a judged group that is not found is gone, unless
+    the change points of members stay, as those before the window of the alert do. So is a cluster of which a complete
+    run watches no trace any more.
     """
     table = store.findings.clusters
     judged = {group.key for group in groups}
@@ -208,7 +208,7 @@ def _by_group(clusters: Iterable[KeptCluster]) -> dict[tuple[str, ...], list[Kep
 
 
 def _matches(known: Sequence[KeptCluster], group: GroupClusters, line: Line) -> dict[int, int]:
-    """Return which of ``known`` each cluster of ``group`` is, by index; live ones before those that are gone."""
+    """Match each cluster of ``group`` with one of ``known``, by index; live ones before those that are gone."""
 
     def rank(slot: int) -> int | None:
         position = line.positions.get(slot)

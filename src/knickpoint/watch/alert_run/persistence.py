@@ -32,7 +32,7 @@ class PersistedChanges:
     moved: MovedPoints = field(default_factory=MovedPoints)
 
     def __add__(self, other: PersistedChanges) -> PersistedChanges:
-        """Return what two writes came to."""
+        """Add the outcomes of two writes."""
         return PersistedChanges(
             Counter(self.counts) + Counter(other.counts),
             self.recovered + other.recovered,
@@ -59,8 +59,8 @@ def persist_changes(
 ) -> PersistedChanges:
     """Reconcile the traces of ``comparisons`` and write their change points, in one transaction.
 
-    ``expected`` has the change points whose cluster drifted, by id, and where it is now. ``found`` is the time at which new
-    points were found, None for now.
+    ``expected`` has the change points whose cluster drifted, by id, and where it is now. ``found`` is the time at which
+    new points were found, None for now.
 
     What is known is read inside the transaction, so that decisions made in the meantime count.
     """
@@ -96,7 +96,7 @@ def persist_changes(
 def point_updates(
     comparisons: Sequence[TraceComparison], known: Sequence[KnownPoint], stored: Sequence[Sighting], lines: Lines
 ) -> list[PointUpdate]:
-    """Return what becomes of the points of one trace, by line.
+    """Return the updates of the points of one trace, by line.
 
     ``comparisons`` are those of the trace, ``known`` its points, and ``stored`` the sightings of all alerts so far.
     """
@@ -130,7 +130,7 @@ def _known_by_line(known: Iterable[KnownPoint], lines: Lines) -> dict[str, list[
 def _sightings_by_line(
     comparisons: Sequence[TraceComparison], stored: Iterable[Sighting], lines: Lines
 ) -> dict[str, list[Sighting]]:
-    """Return what all alerts find, by line: ``stored`` counts for the alerts that did not compare."""
+    """Return the sightings of all alerts, by line: ``stored`` counts for the alerts that did not compare."""
     compared = {comparison.alert for comparison in comparisons}
     sightings = [sighting for sighting in stored if sighting.alert not in compared]
     sightings += [sighting for comparison in comparisons for sighting in comparison.sightings]
@@ -144,7 +144,7 @@ def _sightings_by_line(
 
 
 def _measured_by_line(comparisons: Iterable[TraceComparison], lines: Lines) -> dict[str, NDArray[np.int64]]:
-    """Return where the trace has values: on the lines of the alerts, and on the lines that these share a beginning with."""
+    """Return the positions of the values of the trace: on the lines of the alerts, and on those that share a beginning with them."""
     found: dict[str, NDArray[np.int64]] = {}
     for comparison in comparisons:
         line, measured = comparison.line, comparison.measured

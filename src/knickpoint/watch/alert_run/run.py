@@ -88,20 +88,21 @@ def run_alerts(
 ) -> RunSummary:
     """Run ``alerts``, or those called ``names``, and write what they find.
 
-    ``alerts`` are all that there are: the findings of others are taken back, unless ``names`` or ``traces``
-    restrict the run. Without ``traces`` a run is about every trace of each alert, and detects where anything changed
-    since the alert's last run, or everywhere with ``afresh``; with ``traces`` (the ids of an event) it detects only in
-    those and, for an alert that counts traces, in the groups they belong to. Running twice over the same
-    data finds nothing new. Alerts that are ``resting`` do not run now, because of their schedule; what they found stays. One :class:`~knickpoint.store.events.payloads.FindingsChanged` event a repository announces
-    what changed, in the transaction of the change.
+    ``alerts`` are all that there are: the findings of others are taken back, unless ``names`` or ``traces`` restrict
+    the run. Without ``traces`` a run is about every trace of each alert, and detects where anything changed since the
+    alert's last run, or everywhere with ``afresh``; with ``traces`` (the ids of an event) it detects only in those and,
+    for an alert that counts traces, in the groups they belong to. Running twice over the same data finds nothing new.
+    Alerts that are ``resting`` do not run now, because of their schedule; what they found stays. One
+    :class:`~knickpoint.store.events.payloads.FindingsChanged` event a repository announces what changed, in the
+    transaction of the change.
 
     The first run over a repository sets its history boundary at the newest commits with results; with
     ``as_work`` nothing of it becomes history. What is history is never announced as new.
 
     What settled, moved, recovered or vanished is written into the announcement ledger, by the rule ``announcements``.
 
-    Where another direction of a trace is better now than when its findings were judged, the trace keeps the former one until
-    a complete run has ``turn``. That run turns the findings, and nothing is announced about those of such traces.
+    Where another direction of a trace is better now than when its findings were judged, the trace keeps the former one
+    until a complete run has ``turn``. That run turns the findings, and nothing is announced about those of such traces.
 
     An alert that cannot run appears in ``failures`` of the answer, keeps its findings, and stops no other.
 
@@ -123,7 +124,8 @@ def run_alerts(
     store.traces.keep_directions({} if turn else {key: each.better for key, each in turned.items()})
     known = [Lines(store, repository) for repository in store.commits.repositories()]
     unable = unable_alerts(chosen, known)
-    # In one snapshot, as fifty alerts ask for the same; but where a plan reads all values, that would stay open for minutes.
+    # In one snapshot, as fifty alerts ask for the same; but where a plan reads all values, that would stay open for
+    # minutes.
     with nullcontext() if traces is None else store.database.reading():
         plans = plan_run(store, request, known, unable)
     advance = _counter(sum(len(job.trace_ids) for plan in plans for job in plan.jobs), progress)
@@ -136,7 +138,7 @@ def run_alerts(
 
 
 def _counter(total: int, progress: Progress | None) -> Advance:
-    """Return what counts traces and reports the progress of a run over ``total`` of them."""
+    """Return a counter of traces that reports the progress of a run over ``total`` of them."""
     done = 0
 
     def advance(traces: int) -> None:
@@ -227,8 +229,8 @@ class _Written:
 class _Found:
     """What the jobs of a repository found: what is written already, and what is to be written (``pending``).
 
-    ``retired`` are the names of alerts that no longer exist. ``drifted`` has the change points whose cluster is found at
-    another place now.
+    ``retired`` are the names of alerts that no longer exist. ``drifted`` has the change points whose cluster is found
+    at another place now.
     """
 
     results: tuple[JobResult, ...]
@@ -244,7 +246,10 @@ class _Found:
 
 
 def _detect(store: Store, plan: RepositoryPlan, runner: Runner, advance: Advance, latest: int) -> _Found:
-    """Detect once for all alerts that detect alike; a run of one alert over many traces writes what it has in batches."""
+    """Detect once for all alerts that detect alike.
+
+    A run of one alert over many traces writes what it has in batches.
+    """
     results: list[JobResult] = []
     pending: list[TraceComparison] = []
     written = _Written()

@@ -29,7 +29,8 @@ from knickpoint.work import Serial
 class TurnedTrace(NamedTuple):
     """A trace of which another direction is better now.
 
-    ``better`` is the former one, by which ``findings`` were judged; ``owned`` has the one of now, and the repository's id.
+    ``better`` is the former one, by which ``findings`` were judged; ``owned`` has the one of now, and the repository's
+    id.
     """
 
     better: Better
@@ -70,8 +71,8 @@ class RepositoryPlan:
     """What a run does in one repository.
 
     ``first_boundary`` are the slots at which it sets the history boundary, None where there is one already, or nothing
-    was measured. ``in_force`` is that of the request. ``elsewhere`` are names of alerts that are for another repository now,
-    and found something here. ``begun`` is when the run began: what it finds was found then.
+    was measured. ``in_force`` is that of the request. ``elsewhere`` are names of alerts that are for another repository
+    now, and found something here. ``begun`` is when the run began: what it finds was found then.
     """
 
     lines: Lines
@@ -135,7 +136,7 @@ def _elsewhere(store: Store, alerts: Sequence[Alert], repository: Repository) ->
 
 
 def _first_boundary(store: Store, repository: Repository, *, as_work: bool) -> frozenset[int] | None:
-    """Return where the first run sets the boundary: at the newest commits with results, before all with ``as_work``."""
+    """Return the boundary that the first run sets: at the newest commits with results, before all with ``as_work``."""
     if store.boundaries.get(repository) is not None:
         return None
     newest = store.boundaries.newest_measured(repository)
@@ -146,8 +147,8 @@ def _first_boundary(store: Store, repository: Repository, *, as_work: bool) -> f
 
 # Detect again in traces that another run may have written while this one was under way.
 #
-# A run reads values first and writes later. A run that began later may have seen newer values and written before: then the
-# older result must not take back the newer one.
+# A run reads values first and writes later. A run that began later may have seen newer values and written before: then
+# the older result must not take back the newer one.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Say what a run did: frozen results of one job, of one repository, and of the whole run."""
+"""The summary of a run: frozen results of one job, of one repository, and of the whole run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JobResult:
         return self.job.failure or self.comparison.failure
 
     def record(self, failure: str, repository: Repository) -> AlertRun:
-        """Return what the store keeps of the job, which ended with ``failure`` in ``repository``."""
+        """Return the stored record of the job, which ended with ``failure`` in ``repository``."""
         return AlertRun(
             alert=self.job.alert.name,
             started=self.job.started,
@@ -48,9 +48,9 @@ class RunSummary:
 
     ``new``, ``moved``, ``gone``, ``returned`` and ``recovered`` count change points; ``traces`` those that the run was
     about, once for each alert, and ``judged`` those of them that had changed since the alert's last run.
-    ``new_changes`` and ``updated_changes`` are ids of those that are work; ``history_changes`` counts the
-    new ones that are history. ``turned`` counts the findings that turned with the direction of their traces, ``unturned``
-    those that wait for a person to accept it. ``failures`` says which alerts could not run, and why.
+    ``new_changes`` and ``updated_changes`` are ids of those that are work; ``history_changes`` counts the new ones that
+    are history. ``turned`` counts the findings that turned with the direction of their traces, ``unturned`` those that
+    wait for a person to accept it. ``failures`` says which alerts could not run, and why.
     """
 
     alerts: tuple[AlertRun, ...] = ()
@@ -69,7 +69,7 @@ class RunSummary:
     unturned: int = 0
 
     def __add__(self, other: RunSummary) -> RunSummary:
-        """Return what a run did in the repositories of both."""
+        """Add the summaries of a run in the repositories of both."""
         return RunSummary(
             alerts=(*self.alerts, *other.alerts),
             traces=self.traces + other.traces,

@@ -1,8 +1,8 @@
 """Write the announcement ledger at the end of a run: read what the run touched, decide, and append what is new.
 
-This is the last stage of a run, in its transaction: a run that is killed announces nothing, and the next one announces it
-then. New chains begin before the others go on, so what undoes a change is known when its recovery is announced.
-What is not settled is announced last, for those who ask.
+This is the last stage of a run, in its transaction: a run that is killed announces nothing, and the next one announces
+it then. New chains begin before the others go on, so what undoes a change is known when its recovery is announced. What
+is not settled is announced last, for those who ask.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Decide which chains of announcements begin about a change.
 
 Each change is announced provisionally once, at first sight, by the member that got worse most. When it settles, the
-announcement that says so belongs to the same chain; when it vanishes before, a withdrawal ends the chain. All functions are pure. They see the members of a change as the data are now, and what was announced.
-See ``docs/decisions/announcements.md``.
+announcement that says so belongs to the same chain; when it vanishes before, a withdrawal ends the chain. All functions
+are pure. They see the members of a change as the data are now, and what was announced. See
+``docs/decisions/announcements.md``.
 """
 
 from __future__ import annotations
@@ -67,15 +68,16 @@ def decide_opening(
 ) -> list[Joining | Silence]:
     """Decide about the settled members of one change that are not announced yet, those of the ``leading`` side first.
 
-    ``members`` counts its live members, the groups with the oldest ones first; ``ready`` are those that may be announced
-    now. ``sides`` has the side of each chain, and ``over`` the chains whose change is over. ``brought_back`` returns the
-    chain whose regression an improvement undoes, 0 for none. ``leading`` is the side that the statement of the change says.
+    ``members`` counts its live members, the groups with the oldest ones first; ``ready`` are those that may be
+    announced now. ``sides`` has the side of each chain, and ``over`` the chains whose change is over. ``brought_back``
+    returns the chain whose regression an improvement undoes, 0 for none. ``leading`` is the side that the statement of
+    the change says.
 
     - Members of a side that was announced here join that chain, and are not announced again. Once it is over, it speaks
       only for those that are over, too.
     - Where at least half of the members of a side are known from history, the others are history, too.
-    - A member that got better in a change that was announced as worse, and is, joins it: one commit is announced once. So
-      does one that got worse in a change that is announced as better, while the statement says better, too.
+    - A member that got better in a change that was announced as worse, and is, joins it: one commit is announced once.
+      So does one that got worse in a change that is announced as better, while the statement says better, too.
     - A better change that brings back what was announced as worse is announced by the recovery.
     - Everything else opens a chain.
     """
@@ -123,7 +125,7 @@ def _recovered_chain(
 
 
 def may_be_sighted(point: ChangePoint) -> bool:
-    """Return whether ``point`` is live work that is neither settled, held, hidden nor announced."""
+    """Return True if ``point`` is live work that is neither settled, held, hidden nor announced."""
     return (
         point.condition is not Condition.GONE
         and point.certainty is Certainty.PROVISIONAL

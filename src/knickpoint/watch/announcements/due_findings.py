@@ -41,7 +41,7 @@ _FEW: Final = 6
 
 
 def is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: datetime) -> bool:
-    """Return whether a settled finding is to be announced now.
+    """Return True if a settled finding is to be announced now.
 
     It is not when a person hid it, or when results of commits inside its suspect range may still arrive.
     """
@@ -54,7 +54,7 @@ def is_due(point: ChangePoint, lines: Lines, rule: AnnouncementRule, now: dateti
 
 
 def leaves_open(change: StepNumbers, back: StepNumbers) -> bool:
-    """Return whether few values follow ``back``, a later step, and its level is nearly the one before ``change``."""
+    """Return True if few values follow ``back``, a later step, and its level is nearly the one before ``change``."""
     return back.after.count < NEAR and _is_undone(change, back)
 
 
@@ -80,14 +80,14 @@ def may_be_drifts(
 
 
 def _may_be_one(earlier: ChangePoint, point: ChangePoint) -> bool:
-    """Return whether both move the same way on one line, and ``earlier`` is live, or was announced and may come back."""
+    """Return True if both move the same way on one line, and ``earlier`` is live, or was announced and may come back."""
     same = earlier.movement == point.movement and earlier.suspect_range.line == point.suspect_range.line
     counts = earlier.condition is not Condition.GONE or earlier.announced > 0
     return same and counts and earlier.id != point.id and _is_step(point)
 
 
 def _turned_back(earlier: ChangePoint, point: ChangePoint, trace: Iterable[ChangePoint], places: Places) -> bool:
-    """Return whether the level before ``earlier`` was back before ``point``: a drift does not turn back.
+    """Return True if the level before ``earlier`` was back before ``point``: a drift does not turn back.
 
     ``trace`` has the change points of their trace. The alert may leave out the change that brought the level back.
     """
@@ -113,7 +113,7 @@ def _is_small(point: ChangePoint) -> bool:
 
 
 def _waits(point: ChangePoint, earlier: Sequence[ChangePoint], places: Places) -> bool:
-    """Return whether few values follow ``point``, and it may be one drift with one of ``earlier`` that is near."""
+    """Return True if few values follow ``point``, and it may be one drift with one of ``earlier`` that is near."""
     line = places.lines.line(point.suspect_range.line)
     values = places.store.frames.values(line, [point.trace_id])[0]
     measured = np.flatnonzero(~np.isnan(values))
@@ -131,7 +131,7 @@ def _waits(point: ChangePoint, earlier: Sequence[ChangePoint], places: Places) -
 
 
 def _still_moves(before: Floats, after: Floats, size: float) -> bool:
-    """Return whether the second halves of both levels lie further the way of a step of this ``size``, as in a slow change.
+    """Return True if the second halves of both levels lie further the way of a step of this ``size``, as in a slow change.
 
     Levels of few values may.
     """

@@ -93,7 +93,7 @@ class Journal:
         return after
 
     def moved(self, state: ChainState, live: Sequence[ChangePoint]) -> bool:
-        """Return whether all live members lie where the chain did not say that its change may lie."""
+        """Return True if all live members lie where the chain did not say that its change may lie."""
         if state.placed is None or not live or not self.places.outside(live, state.placed):
             return False
         lead = min(live, key=lambda point: point.rank)

@@ -20,9 +20,9 @@ class KnownChains:
     """The chains and change points that a run is about; what it announces is added to them.
 
     ``chains`` has the state of each chain, ``members`` its change points; ``traces`` has all change points of each
-    trace, and ``changes`` the change of each of them. ``touched`` has those that the run wrote. ``sights`` are the provisional
-    announcements about the changes that waiting points belong to, and ``counts`` says how many members of these changes are
-    like each other. Of chains that are ``steady`` the members are not read: nothing follows in them.
+    trace, and ``changes`` the change of each of them. ``touched`` has those that the run wrote. ``sights`` are the
+    provisional announcements about the changes that waiting points belong to, and ``counts`` says how many members of
+    these changes are like each other. Of chains that are ``steady`` the members are not read: nothing follows in them.
     """
 
     chains: dict[int, ChainState] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class KnownChains:
             self.changes[point.id] = point.change_id
 
     def is_live(self, chain: int) -> bool:
-        """Return whether the data show a member of a chain."""
+        """Return True if the data show a member of a chain."""
         return chain in self.steady or any(point.condition is not Condition.GONE for point in self.members[chain])
 
 
@@ -61,9 +61,9 @@ def read_chains(
 ) -> KnownChains:
     """Read the chains that the run may continue, and the change points of all traces that take part, each of these once.
 
-    Most runs refresh the numbers of steps that were announced long ago. Their chains are not read, as nothing follows in
-    a steady one, nor in one that has ended. Of a steady one that a waiting point may join, only the announcements are:
-    it may have a hundred thousand members, and be joined whenever results arrive.
+    Most runs refresh the numbers of steps that were announced long ago. Their chains are not read, as nothing follows
+    in a steady one, nor in one that has ended. Of a steady one that a waiting point may join, only the announcements
+    are: it may have a hundred thousand members, and be joined whenever results arrive.
     """
     ledger = store.findings.announcements
     near = ledger.beside({*touched, *(point.id for point in waiting)})

@@ -87,8 +87,8 @@ class Openings:
     def _announced_here(self, joining: Joining) -> int:
         """Return the chain of the same side that speaks for the place of ``joining`` already, 0 for none.
 
-        It has no live member in the same traces: two changes of a trace are two. No split set ``joining`` apart from the
-        finding that it named. Its place is that of its change now: of a wide range that it named at first, another
+        It has no live member in the same traces: two changes of a trace are two. No split set ``joining`` apart from
+        the finding that it named. Its place is that of its change now: of a wide range that it named at first, another
         change may have been in the rest.
         """
         known = self.journal.known
@@ -132,7 +132,7 @@ class Openings:
         return 0
 
     def _may_bring_back(self, point: ChangePoint) -> bool:
-        """Return whether a better change waits, because it may bring back a worse one of its trace.
+        """Return True if a better change waits, because it may bring back a worse one of its trace.
 
         It does where that one is not announced yet, and while few values leave open whether its level is that before.
         """
@@ -174,7 +174,7 @@ class Openings:
                 known.members[chain] = [point for point in known.members[chain] if point.id not in left]
 
     def _lie_apart(self, points: Sequence[ChangePoint], state: ChainState) -> bool:
-        """Return whether ``points`` lie outside of where the finding lies now that a chain named.
+        """Return True if ``points`` lie outside of where the finding lies now that a chain named.
 
         What is uncertain has to lie further away than values that arrive may move it.
         """

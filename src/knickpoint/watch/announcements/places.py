@@ -41,13 +41,13 @@ class Places:
         return self.lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1)
 
     def may_lie_at(self, point: ChangePoint, slot: int) -> bool:
-        """Return whether a change point may lie at the commit ``slot`` of its line, by its interval of location."""
+        """Return True if a change point may lie at the commit ``slot`` of its line, by its interval of location."""
         within = self.interval(point.suspect_range)
         position = self.lines.line(point.suspect_range.line).positions.get(slot, -1)
         return within.previous - point.interval_before < position <= within.position + point.interval_after
 
     def drifts_over(self, drift: ChangePoint, suspect_range: SuspectRange) -> bool:
-        """Return whether ``drift`` is a drift, and ``suspect_range`` lies in it."""
+        """Return True if ``drift`` is a drift, and ``suspect_range`` lies in it."""
         if drift.kind is not FindingKind.DRIFT:
             return False
         position = self.interval(suspect_range).position
@@ -72,7 +72,7 @@ class Places:
         )
 
     def outside(self, points: Sequence[ChangePoint], last: Announcement) -> bool:
-        """Return whether all ``points`` lie where ``last`` does not say that the change may lie.
+        """Return True if all ``points`` lie where ``last`` does not say that the change may lie.
 
         A drift lies all along. A point is outside where more values lie between it and the announced range than either
         interval of location.
@@ -91,8 +91,8 @@ class Places:
     def first_at_place(self, points: Sequence[ChangePoint], chains: Mapping[int, Announcement]) -> int:
         """Return the first of ``chains`` at the place of one of ``points``, 0 for none; each has its last announcement.
 
-        A point is there if it lies in the range that the announcement names, or as near as identity allows a point to move:
-        nearer than :data:`~knickpoint.watch.identity.REACH` values, and within both intervals of location.
+        A point is there if it lies in the range that the announcement names, or as near as identity allows a point to
+        move: nearer than :data:`~knickpoint.watch.identity.REACH` values, and within both intervals of location.
         """
         found = 0
         for block in _blocks(points) if chains else ():
@@ -122,7 +122,7 @@ class Places:
         }
 
     def _between(self, point: ChangePoint, last: Announcement, measured: Measured) -> int:
-        """Return how many values of the trace lie between ``point`` and the announced range."""
+        """Return the number of values of the trace between ``point`` and the announced range."""
         line = self.lines.line(point.suspect_range.line)
         announced = self.interval(last.suspect_range)
         position = line.positions.get(point.suspect_range.slot, announced.position)
@@ -136,11 +136,11 @@ class Places:
         return self.lines.interval(suspect_range) or _BEFORE_ALL
 
     def overlaps(self, first: SuspectRange, second: SuspectRange) -> bool:
-        """Return whether two suspect ranges share a commit."""
+        """Return True if two suspect ranges share a commit."""
         return self.interval(first).overlaps(self.interval(second))
 
     def absent(self, points: Iterable[ChangePoint]) -> dict[int, int]:
-        """Return how many values in a row lack each of the points that are gone."""
+        """Return the number of values in a row that lack each of the points that are gone."""
         gone = [point for point in points if point.condition is Condition.GONE]
         found: dict[int, int] = {}
         for name in sorted({point.suspect_range.line for point in gone}):

@@ -1,4 +1,4 @@
-"""Tell which changes of a trace brought back the level before another one, and which may have."""
+"""Find the changes of a trace that brought back the level before another one, and those that may have."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Recoveries:
         return next((other.id for other in live if self.places.may_lie_at(other, point.recovered_at)), 0)
 
     def is_reported(self, point: ChangePoint) -> bool:
-        """Return whether a finding that is work brought back the level before ``point``: it is announced by itself."""
+        """Return True if a finding that is work brought back the level before ``point``: it is announced by itself."""
         back = self.of(point)
         others = self.traces.get(point.trace_id, ()) if back else ()
         return any(other.id == back and other.alert_kind is AlertKind.WORK for other in others)
 
     def is_unsure(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
-        """Return whether the values leave open whether ``point`` is over: few follow its recovery, or that vanished lately.
+        """Return True if the values leave open whether ``point`` is over: few follow its recovery, or that vanished lately.
 
         ``absent`` has how many values in a row lack a change that is gone.
         """
@@ -40,7 +40,7 @@ class Recoveries:
         return few or self._vanished(point, absent)
 
     def _vanished(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
-        """Return whether a change that may have brought the level back vanished so lately that it may return."""
+        """Return True if a change that may have brought the level back vanished so lately that it may return."""
         gone = [other for other in self._later(point) if other.condition is Condition.GONE]
         missing = {**absent, **self.places.absent([other for other in gone if other.id not in absent])}
         return any(missing.get(other.id, 0) < max(3, other.settlement.needed) for other in gone)

@@ -1,7 +1,7 @@
 """Decide what a chain of announcements says next: a table of what it said before and what the data show now.
 
-All functions are pure, and the state of a chain is the sum of its announcements. Each entry of the table leads to a state in
-which the same data announce nothing: a second run without new results writes nothing.
+All functions are pure, and the state of a chain is the sum of its announcements. Each entry of the table leads to a
+state in which the same data announce nothing: a second run without new results writes nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ TRANSITIONS: Final[Mapping[tuple[Said, Shown], AnnouncementKind]] = {
     (Said.SIGHTED, Shown.WORSE): AnnouncementKind.REGRESSED,
     (Said.SIGHTED, Shown.BETTER): AnnouncementKind.IMPROVED,
     (Said.SIGHTED, Shown.GONE): AnnouncementKind.WITHDRAWN,
-    # What stands is corrected, and ended once; its side is corrected where the statement of the change says the other one.
+    # What stands is corrected, and ended once; its side is corrected where the statement of the change says the other
+    # one.
     (Said.STANDING, Shown.WORSE): AnnouncementKind.REGRESSED,
     (Said.STANDING, Shown.BETTER): AnnouncementKind.IMPROVED,
     (Said.STANDING, Shown.ELSEWHERE): AnnouncementKind.MOVED,
@@ -83,9 +84,9 @@ _UNSAID: Final = {Said.NOTHING, Said.SIGHTED}
 class ChainState:
     """What a chain has announced so far: the ``side`` of its change, what it ``said`` last, and the ``size`` that it gave.
 
-    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has, and ``turned`` whether
-    its side was corrected. ``placed`` is what the data said last of a settled change: a bisection that located it does not
-    narrow where values may place it.
+    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has, and ``turned``
+    whether its side was corrected. ``placed`` is what the data said last of a settled change: a bisection that located
+    it does not narrow where values may place it.
     """
 
     side: Side = Side.WORSE
@@ -138,11 +139,12 @@ class ChainState:
 class Members:
     """The members of a chain on the side that it is about, as the data are now.
 
-    ``points`` are all of them, gone ones included, and ``others`` those on the other side. ``absent`` has, for those that are
-    gone, how many values in a row lack them. The sets are ids: ``unsure`` of those of which the values leave open whether they
-    are over, ``absorbed`` of those that are gone because they were steps of what is a drift now, ``reported`` of those whose way
-    back is a finding of its own. ``moved`` says that no live member lies where the change was announced last. ``stated`` is the
-    side that the statements of the change and of the members say, None where they disagree or have one side only.
+    ``points`` are all of them, gone ones included, and ``others`` those on the other side. ``absent`` has, for those
+    that are gone, how many values in a row lack them. The sets are ids: ``unsure`` of those of which the values leave
+    open whether they are over, ``absorbed`` of those that are gone because they were steps of what is a drift now,
+    ``reported`` of those whose way back is a finding of its own. ``moved`` says that no live member lies where the
+    change was announced last. ``stated`` is the side that the statements of the change and of the members say, None
+    where they disagree or have one side only.
     """
 
     points: tuple[ChangePoint, ...]
@@ -160,7 +162,7 @@ class Members:
         return _live(self.points)
 
     def gone_for(self, count: int) -> bool:
-        """Return whether all are gone for so many values: a finding that flickers is announced once."""
+        """Return True if all are gone for so many values: a finding that flickers is announced once."""
         return all(point.id not in self.absorbed and self.absent.get(point.id, 0) >= count for point in self.points)
 
 
@@ -175,7 +177,7 @@ class Step:
 
 
 def transition(before: ChainState, now: Members) -> Step | None:
-    """Return what has to be announced next in a chain, None for nothing."""
+    """Return the next announcement of a chain, None for nothing."""
     kind = TRANSITIONS.get((before.said, shown(before, now)))
     if kind is None:
         return None
@@ -188,7 +190,7 @@ def transition(before: ChainState, now: Members) -> Step | None:
 
 
 def _condition(kind: AnnouncementKind, now: Members) -> Condition:
-    """Return what an announcement says of its change; the loss of an improvement may be a finding of its own."""
+    """Return the condition that an announcement states; the loss of an improvement may be a finding of its own."""
     if kind is AnnouncementKind.WITHDRAWN:
         return Condition.GONE
     over = kind in {AnnouncementKind.RECOVERED, AnnouncementKind.FIXED}
@@ -234,7 +236,7 @@ def _present(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -
 
 
 def _first_shown(now: Members, settled: Sequence[ChangePoint]) -> Shown:
-    """Return what there is to say of what was not announced as settled; it is of one side."""
+    """Return the first statement about members of one side that were not announced as settled."""
     if settled:
         return Shown.BETTER if side_of(settled[0]) is Side.BETTER else Shown.WORSE
     if now.live:
@@ -243,7 +245,7 @@ def _first_shown(now: Members, settled: Sequence[ChangePoint]) -> Shown:
 
 
 def _end(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> Shown:
-    """Return how a change ended; the loss of an improvement is open where a change says it, or may say it again."""
+    """Return the end of a change; the loss of an improvement is open where a change says it, or may say it again."""
     if before.side is Side.BETTER:
         return Shown.OPEN if any(point.id in now.reported | now.unsure for point in settled) else Shown.BACK
     decided = any(point.effective_status in {Status.ACKNOWLEDGED, Status.TICKET} for point in settled)
@@ -251,7 +253,7 @@ def _end(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> Sh
 
 
 def _has_turned(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> bool:
-    """Return whether the statement says the other side than the chain, for the first time.
+    """Return True if the statement says the other side than the chain, for the first time.
 
     Whatever a person decided about on the announced side keeps it: the statement is then about what is left to decide.
     """
@@ -271,15 +273,15 @@ def _has_doubled(before: ChainState, settled: Sequence[ChangePoint]) -> bool:
 
 
 def may_be_announced(point: ChangePoint) -> bool:
-    """Return whether a finding is settled, and neither held nor hidden."""
+    """Return True if a finding is settled, and neither held nor hidden."""
     return point.certainty is Certainty.SETTLED and point.effective_status is not Status.HIDDEN
 
 
 def released(members: Sequence[ChangePoint], state: ChainState) -> tuple[ChangePoint, ...]:
     """Return the members that a withdrawn chain speaks of no longer: what is settled on the other side.
 
-    They joined in silence, or turned from worse to better or back as values arrived. While the chain stood, it spoke for
-    them. ``members`` are all of the chain.
+    They joined in silence, or turned from worse to better or back as values arrived. While the chain stood, it spoke
+    for them. ``members`` are all of the chain.
     """
     live = _live(members)
     if state.said is not Said.WITHDRAWN or any(side_of(point) is state.side for point in live):

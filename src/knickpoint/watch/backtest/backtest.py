@@ -197,8 +197,8 @@ class BacktestBounds:
 class Backtest:
     """The result: how the alert would have done in one repository.
 
-    ``commits`` were replayed, ``every`` of them at a time, over ``replayed`` of the ``watched`` traces. ``limits`` says in
-    words what the result leaves out. ``history`` is what was replayed, for showing it.
+    ``commits`` were replayed, ``every`` of them at a time, over ``replayed`` of the ``watched`` traces. ``limits`` says
+    in words what the result leaves out. ``history`` is what was replayed, for showing it.
     """
 
     alert: Alert
@@ -223,8 +223,8 @@ def backtest(
 ) -> Backtest:
     """Replay ``alert`` over the past of ``repository``, and compare it with what people decided.
 
-    The replay begins behind the position ``since`` of the alert's line, by default behind the history boundary. Nothing is
-    written into ``store``. The same store gives the same result.
+    The replay begins behind the position ``since`` of the alert's line, by default behind the history boundary. Nothing
+    is written into ``store``. The same store gives the same result.
 
     Raises:
         ConfigError: the alert cannot run.

@@ -1,7 +1,7 @@
 """Read a corpus of labelled examples back, as histories with labels that an alert is replayed over.
 
-The corpus is what ``knick quality corpus --values`` writes: JSON Lines, one label a row, the series in the first row of its
-trace. So methods can be compared on the decisions of other people, without their instance.
+The corpus is what ``knick quality corpus --values`` writes: JSON Lines, one label a row, the series in the first row of
+its trace. So methods can be compared on the decisions of other people, without their instance.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from knickpoint.watch.missed_changes import list_missed
 class ReplayHistory:
     """Values of ``traces`` at ``commits``, shape (traces, commits), nan for missing.
 
-    The replay begins behind the position ``start``: what is there up to it is known before, and is history; -1 begins with
-    nothing. ``samples`` are what runs measured behind the values, None where the replay judges values alone. ``release`` is
-    the position of the release with which the alert compares drifts, -1 for none.
+    The replay begins behind the position ``start``: what is there up to it is known before, and is history; -1 begins
+    with nothing. ``samples`` are what runs measured behind the values, None where the replay judges values alone.
+    ``release`` is the position of the release with which the alert compares drifts, -1 for none.
     """
 
     repository: str
@@ -61,8 +61,8 @@ def read_history(
 class PlacedLabel:
     """A label at a place: the change lies in the positions (``previous``, ``position``] of the line.
 
-    ``name`` is the id of the finding or of the missed change (``P12``, ``M3``), "" in a corpus. ``relative_size`` is nan
-    where it is not known.
+    ``name`` is the id of the finding or of the missed change (``P12``, ``M3``), "" in a corpus. ``relative_size`` is
+    nan where it is not known.
     """
 
     name: str

@@ -29,7 +29,7 @@ class ReplayedCounts:
 
 
 def replay_change(store: Store, before: Alert, after: Sequence[Alert]) -> tuple[ReplayedCounts, ReplayedCounts]:
-    """Return what ``before`` would have announced, and what ``after`` in its place, in the traces with its findings."""
+    """Return the counts that ``before`` would have announced, and ``after`` in its place, in the traces with its findings."""
     concerned = {
         repository.id: frozenset(
             record.trace_id for record in store.findings.records.all(repository) if before.name in record.methods
@@ -51,7 +51,7 @@ def _counts(store: Store, alerts: Sequence[Alert], concerned: dict[int, frozense
     return total
 
 
-# Say why an alert does not announce a change that people call real, from the data as they are now.
+# Explain why an alert does not announce a change that people call real, from the data as they are now.
 
 
 MOST_EXPLAINED: Final = 100
@@ -59,7 +59,7 @@ MOST_EXPLAINED: Final = 100
 
 
 def lost_reasons(store: Store, result: Backtest) -> dict[ScoredFinding, str]:
-    """Return why each of the first lost changes of ``result`` was lost, by finding."""
+    """Return the reason for which each of the first lost changes of ``result`` was lost, by finding."""
     lost = [each for each in result.score.findings if each.outcome is Outcome.LOST][:MOST_EXPLAINED]
     rows = {trace.key: trace.id for trace in result.history.traces}
     alert = replace(result.alert, repository="")
@@ -73,7 +73,7 @@ def _reason(store: Store, alert: Alert, trace: int, result: Backtest, lost: Scor
 
 
 def _of_steps(explained: AlertExplanation) -> str:
-    """Return what became of the step near the change, "" where the method finds none."""
+    """Return the fate of the step near the change, "" if the method finds none."""
     reasons: Sequence[str] = [step.reason for step in explained.steps]
     if not reasons:
         return ""

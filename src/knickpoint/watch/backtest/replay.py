@@ -33,9 +33,10 @@ from knickpoint.watch.detection.judged_rows import CachingRunner
 class ReplayedFinding:
     """A finding that was announced in a replay, with all others of its change.
 
-    ``trace`` is the row of the history. The change lies in the positions (``previous``, ``position``]. ``announced`` is the
-    position of the newest commit when its change was announced, ``delay`` the number of values of the trace from the
-    change up to there. ``chain`` is the announcement that it belongs to. ``withdrawn`` says that later values took it back.
+    ``trace`` is the row of the history. The change lies in the positions (``previous``, ``position``]. ``announced`` is
+    the position of the newest commit when its change was announced, ``delay`` the number of values of the trace from
+    the change up to there. ``chain`` is the announcement that it belongs to. ``withdrawn`` says that later values took
+    it back.
     """
 
     trace: int

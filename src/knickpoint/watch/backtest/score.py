@@ -20,8 +20,9 @@ from knickpoint.watch.quality.alert_table import Rate
 class Outcome(Enum):
     """What became of one label or of one announced finding.
 
-    FOUND and LOST are real changes, announced or not. NOISE was announced although people hid it, AVOIDED was hidden and is
-    not announced. UNDECIDED was announced and is a finding without a decision, NEW was announced and is no finding so far.
+    FOUND and LOST are real changes, announced or not. NOISE was announced although people hid it, AVOIDED was hidden
+    and is not announced. UNDECIDED was announced and is a finding without a decision, NEW was announced and is no
+    finding so far.
     """
 
     FOUND = "found"
@@ -53,10 +54,10 @@ class ScoredFinding:
 class Score:
     """How an alert would have done.
 
-    ``precision`` is the share of the real changes among the announced findings with a label, ``recall`` the share of the
-    real changes that were announced. ``delays`` are the values from each found change to its announcement, ascending.
-    ``chains`` counts the announced changes by what people say of their findings, each once: the first of real, noise
-    and undecided that one of them is. ``announcements`` counts all rows of the ledger by kind.
+    ``precision`` is the share of the real changes among the announced findings with a label, ``recall`` the share of
+    the real changes that were announced. ``delays`` are the values from each found change to its announcement,
+    ascending. ``chains`` counts the announced changes by what people say of their findings, each once: the first of
+    real, noise and undecided that one of them is. ``announcements`` counts all rows of the ledger by kind.
     """
 
     findings: tuple[ScoredFinding, ...]
@@ -64,7 +65,7 @@ class Score:
     announcements: Mapping[AnnouncementKind, int]
 
     def count(self, outcome: Outcome) -> int:
-        """Return how many findings came to ``outcome``."""
+        """Return the number of findings with ``outcome``."""
         return sum(each.outcome is outcome for each in self.findings)
 
     @property

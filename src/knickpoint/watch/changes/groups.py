@@ -24,8 +24,8 @@ _LEAST_LIKELIHOOD: Final = 20.0
 def location_weight(distance: int, interval: int) -> float:
     """Return the likelihood of a place in (0, 1], ``distance`` measured commits from the suspect range, which has 1.
 
-    It falls evenly on a logarithmic scale, to 1 / 20 at the end of the interval of location and on beyond it. Without an
-    interval nothing outside is likely.
+    It falls evenly on a logarithmic scale, to 1 / 20 at the end of the interval of location and on beyond it. Without
+    an interval nothing outside is likely.
     """
     if not distance:
         return 1.0
@@ -34,9 +34,9 @@ def location_weight(distance: int, interval: int) -> float:
 
 # Find the places of the line at which change points have their causes, and the place that each one joins.
 #
-# A method says how far its step may be off: the interval of location, at whose end a place is 20 times less likely than in
-# the suspect range. What is certain therefore holds its place, and what is not joins the place that explains it best. See
-# ``docs/decisions/grouping-changes.md``.
+# A method says how far its step may be off: the interval of location, at whose end a place is 20 times less likely than
+# in the suspect range. What is certain therefore holds its place, and what is not joins the place that explains it
+# best. See ``docs/decisions/grouping-changes.md``.
 
 
 FARTHEST: Final = 2
@@ -59,9 +59,9 @@ _PAIRS: Final = 1 << 18
 class Extent:
     """Where the cause of a change point may lie: in (previous, position], or outside of it in (low, high].
 
-    ``interval`` is the half width of the interval of location, in measured commits, of which ``before`` and ``after`` are
-    the commits of the line that it covers on either side of the suspect range. Distances count measured commits: evenly
-    within these, and beyond them as if every commit was measured.
+    ``interval`` is the half width of the interval of location, in measured commits, of which ``before`` and ``after``
+    are the commits of the line that it covers on either side of the suspect range. Distances count measured commits:
+    evenly within these, and beyond them as if every commit was measured.
     """
 
     position: int
@@ -76,11 +76,13 @@ class Extent:
 def assign_places(extents: Sequence[Extent]) -> list[int]:
     """Return for each of ``extents`` the place that its change point joins; points of equal extents join the same.
 
-    1. Candidates are the fewest positions that stab all suspect ranges, and the fewest that stab the intervals of location.
+    1. Candidates are the fewest positions that stab all suspect ranges, and the fewest that stab the intervals of
+       location.
     2. A candidate that is the only one for somebody is a place. While somebody has none yet, the candidate that is most
        likely for all of these together becomes one.
-    3. Each joins, within :data:`FARTHEST` intervals, the place whose members times its own likelihood there are most. It
-       counts as a member of the nearest places at first; then members that are not certain choose until nothing moves.
+    3. Each joins, within :data:`FARTHEST` intervals, the place whose members times its own likelihood there are most.
+       It counts as a member of the nearest places at first; then members that are not certain choose until nothing
+       moves.
 
     The earliest of equals goes first. Complexity O(n log n + n x places in reach).
     """
@@ -150,8 +152,8 @@ class _Extents:
 class _Reached:
     """The places that each of some extents reaches, as pairs: extent by extent, each with its places ascending.
 
-    Of each pair ``owners`` has the number of the extent, ``places`` that of the place, and ``weights`` how likely it is;
-    ``firsts`` has the first pair of each extent.
+    Of each pair ``owners`` has the number of the extent, ``places`` that of the place, and ``weights`` how likely it
+    is; ``firsts`` has the first pair of each extent.
     """
 
     firsts: NDArray[np.int64]
@@ -201,7 +203,10 @@ class _Likelihoods:
         return cls(previous, position, interval, before, after, firsts, sizes[kind] - 1, np.concatenate(tables))
 
     def at(self, places: NDArray[np.int64], extents: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.int64]:
-        """Return how likely each place is for its extent, in :data:`_UNIT` of one in the suspect range; both broadcast."""
+        """Return the likelihood of each place for its extent, in :data:`_UNIT` of one in the suspect range.
+
+        Both broadcast.
+        """
         earlier, later = self.previous[extents] - places, places - self.position[extents] - 1
         outside, interval = np.maximum(earlier, later), self.interval[extents]
         covered = np.where(earlier >= 0, self.before[extents], self.after[extents])
@@ -223,7 +228,10 @@ def _weights_by_distance(interval: int) -> NDArray[np.int64]:
 
 
 def _places_within(extents: _Extents, places: NDArray[np.int64], intervals: int) -> _Reached:
-    """Return the ``places``, ascending, within so many intervals of location of each of the ``extents``; each has one."""
+    """Return the ``places``, ascending, within so many intervals of location of each of the ``extents``.
+
+    Each has one.
+    """
     begin, end = np.searchsorted(places, extents.within(intervals), side="right")
     owners = np.repeat(np.arange(begin.size), end - begin)
     numbers = _consecutive(begin, end - begin)
@@ -304,10 +312,10 @@ def shared_range(extents: Iterable[Extent]) -> tuple[int, int]:
 
 # Group change points of many traces: what changed in one place is one change.
 #
-# One cause moves many traces, but they are measured at different commits, so their suspect ranges differ, and methods place it
-# a little off where values are noisy. The change lies in (previous, position] of each, or within its interval of location
-# around that. :mod:`knickpoint.watch.changes.groups` finds the places and says which point joins which. The result
-# depends on the set of points alone, not on the order in which they came. See
+# One cause moves many traces, but they are measured at different commits, so their suspect ranges differ, and methods
+# place it a little off where values are noisy. The change lies in (previous, position] of each, or within its interval
+# of location around that. :mod:`knickpoint.watch.changes.groups` finds the places and says which point joins which. The
+# result depends on the set of points alone, not on the order in which they came. See
 # ``docs/decisions/grouping-changes.md``.
 
 
@@ -319,10 +327,10 @@ _FAR: Final = 1 << 40
 class Member:
     """What grouping needs of a change point: the change lies in (previous, position] of the line.
 
-    ``apart`` is the number of the split that set it apart, ``together`` that of the merge that joined it,
-    0 for neither. ``interval`` is the half width of the interval of location, in measured commits; ``before`` and
-    ``after`` are the commits of the line that it covers on either side of the suspect range, at least as many. Two points
-    of one ``trace`` that lie apart have two causes; a trace of 0 is that of no other member.
+    ``apart`` is the number of the split that set it apart, ``together`` that of the merge that joined it, 0 for
+    neither. ``interval`` is the half width of the interval of location, in measured commits; ``before`` and ``after``
+    are the commits of the line that it covers on either side of the suspect range, at least as many. Two points of one
+    ``trace`` that lie apart have two causes; a trace of 0 is that of no other member.
     """
 
     id: int
@@ -360,7 +368,8 @@ def _covered(interval: int, before: int, after: int) -> tuple[int, int]:
 class Group:
     """Members of one change by id, and the range of positions (previous, position] that they share.
 
-    It is what the suspect ranges share that hold the likeliest place. The range of merged groups reaches over all of them.
+    It is what the suspect ranges share that hold the likeliest place. The range of merged groups reaches over all of
+    them.
     """
 
     members: tuple[int, ...]
@@ -384,7 +393,7 @@ def group_members(members: Sequence[Member]) -> list[Group]:
 
 
 def _extents(members: Sequence[Member]) -> dict[int, Extent]:
-    """Return where the cause of each member may lie, by id: points of one trace end half way between each other."""
+    """Return the extents of the causes of the members, by id: points of one trace end half way between each other."""
     extents = {
         member.id: Extent(
             member.position,

@@ -28,8 +28,8 @@ def bisected_range(
 ) -> SuspectRange:
     """Return the range that ``bisection`` found in place of ``suspect_range``, which the traces of ``members`` share.
 
-    It counts while the two are on one line, the trace that was searched is one of them, and most of them may have changed in
-    what was found.
+    It counts while the two are on one line, the trace that was searched is one of them, and most of them may have
+    changed in what was found.
     """
     found = bisection.answer.suspect_range if bisection is not None else None
     if bisection is None or found is None or found.line != suspect_range.line:

@@ -50,8 +50,8 @@ GroupKey = tuple[str, ...]
 def watched_traces(store: Store, alert: Alert, repository: Repository) -> NDArray[np.int64]:
     """Return the ids of the traces of ``repository`` that ``alert`` watches, sorted.
 
-    An alert without a query leaves out the traces of canary alerts: that a machine moved is no work. An alert whose query
-    matches canaries watches them.
+    An alert without a query leaves out the traces of canary alerts: that a machine moved is no work. An alert whose
+    query matches canaries watches them.
 
     Raises:
         QueryError: a query cannot be read.
@@ -73,7 +73,7 @@ def group_key(alert: Alert, trace: Trace) -> GroupKey:
 
 
 def depends_on_group(alert: Alert) -> bool:
-    """Return whether what ``alert`` reports of a trace depends on the other traces of its group."""
+    """Return True if what ``alert`` reports of a trace depends on the other traces of its group."""
     return alert.minimum_traces > 1 or judges_groups(alert.method)
 
 
@@ -94,9 +94,9 @@ def whole_groups(store: Store, alert: Alert, ids: NDArray[np.int64], touched: ND
 
 # Find the part of a history that an alert with a window detects in, and the part that it reports of.
 #
-# An alert reports changes after the first of its last ``window`` values. To judge these, it detects from further back: from
-# as many values again, and from its last change point before the window where that lies further back. So the stable
-# region before the first reported step is whole. Change points before the window stay as they are. See
+# An alert reports changes after the first of its last ``window`` values. To judge these, it detects from further back:
+# from as many values again, and from its last change point before the window where that lies further back. So the
+# stable region before the first reported step is whole. Change points before the window stay as they are. See
 # ``docs/decisions/runs-of-detection.md``.
 
 
@@ -120,7 +120,7 @@ def _first_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def window_columns(held: NDArray[np.bool_], window: int, known: Sequence[Sequence[int]] = ()) -> WindowColumns:
-    """Return where a ``window`` (0 for everything) lies in the rows of ``held``, which is true where a value is.
+    """Return the columns of a ``window`` (0 for everything) in the rows of ``held``, which is true where a value is.
 
     ``known`` has the columns of each row's change points that the alert knows; none are needed without a window.
     """
@@ -176,9 +176,9 @@ _ADDS_UP: Final = 0.25
 def method_parameters(alert: Alert) -> Mapping[str, float | int | str | bool]:
     """Return the parameters with which ``alert`` runs its method.
 
-    Where the alert reports changes that are smaller than the least drift which the method reports, drifts are reported from
-    the same effect on. A larger effect needs nothing: the alert leaves out what is smaller. A method that does not exist
-    keeps its parameters, and running it says so.
+    Where the alert reports changes that are smaller than the least drift which the method reports, drifts are reported
+    from the same effect on. A larger effect needs nothing: the alert leaves out what is smaller. A method that does not
+    exist keeps its parameters, and running it says so.
     """
     try:
         usual = parameters_of(alert.method).get(_DRIFT_EFFECT)
@@ -217,8 +217,8 @@ _MOST_NAMED: Final = 8
 class DriftReference:
     """What an alert compares drifts with on a line.
 
-    ``text`` is the setting ``since``; ``position`` that of the last commit of the line before a date or in a release, and
-    :data:`BEFORE_DRIFT` for the best level.
+    ``text`` is the setting ``since``; ``position`` that of the last commit of the line before a date or in a release,
+    and :data:`BEFORE_DRIFT` for the best level.
     """
 
     text: str
@@ -226,7 +226,7 @@ class DriftReference:
 
 
 def find_reference(alert: Alert, line: Line, lines: Lines) -> DriftReference | None:
-    """Return what ``alert`` compares drifts on ``line`` with, None for their start.
+    """Return the reference of ``alert`` for drifts on ``line``, None for their start.
 
     Raises:
         ConfigError: there is no such release, or the line has no commit so old.
@@ -274,7 +274,7 @@ def _of_release(alert: Alert, line: Line, lines: Lines) -> int:
 def over_reference(
     values: NDArray[np.floating[Any]], steps: Sequence[Step], changes: Sequence[LocalChange], drift: int, column: int
 ) -> float:
-    """Return how far the end of a drift lies from the level at ``column``, as a share of that level, with its sign.
+    """Return the distance of the end of a drift from the level at ``column``, as a share of that level, with its sign.
 
     ``drift`` is the index of one of ``steps``, which are those of the trace in ``values`` (nan for missing ones), and
     ``changes`` have their levels. It is nan where the drift ended by then, or nothing was measured.

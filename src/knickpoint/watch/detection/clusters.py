@@ -1,9 +1,9 @@
 """Detect in the traces of a group together: where they step, which traces belong to each step, and why.
 
-A method of the kind ``GROUP`` finds clusters of one shape in windows (:mod:`.cluster_windows`); one of the kind ``JOINT``
-finds the commits at which the traces step together. Either way a trace has a step only where its own values moved
-(:mod:`.member_checks`). The traces that step at one place the same way are one cluster. A method that decides about each
-trace itself, after a look at all of them, makes no clusters.
+A method of the kind ``GROUP`` finds clusters of one shape in windows (:mod:`.cluster_windows`); one of the kind
+``JOINT`` finds the commits at which the traces step together. Either way a trace has a step only where its own values
+moved (:mod:`.member_checks`). The traces that step at one place the same way are one cluster. A method that decides
+about each trace itself, after a look at all of them, makes no clusters.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ def windows(count: int, width: int) -> list[tuple[range, range]]:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some measured ``columns`` of a frame, neighbours of each other; a step counts at the places ``counted`` of them."""
+    """Some measured ``columns`` of a frame, neighbours of each other.
+
+    A step counts at the places ``counted`` of them.
+    """
 
     width: int
     columns: NDArray[np.int64]
@@ -159,8 +162,8 @@ Values = NDArray[np.floating[Any]]
 class GroupClusters:
     """The clusters that an alert found in one group: ``key`` are the values of the params that it groups by.
 
-    ``measured`` are the positions on the line of the alert at which any trace of the group has a value, ascending. Clusters
-    come in the order of the line, up before down.
+    ``measured`` are the positions on the line of the alert at which any trace of the group has a value, ascending.
+    Clusters come in the order of the line, up before down.
     """
 
     key: tuple[str, ...]
@@ -172,8 +175,8 @@ class GroupClusters:
 class GroupDetection:
     """The steps of each trace of one group; the indices of ``steps[row]`` are columns of ``frame``.
 
-    ``window`` is where the window of the alert lies in each row, and ``anchor`` the column of the change point from which
-    detection begins, -1 without one. ``found`` is None where the method makes no clusters.
+    ``window`` is where the window of the alert lies in each row, and ``anchor`` the column of the change point from
+    which detection begins, -1 without one. ``found`` is None where the method makes no clusters.
     """
 
     frame: Frame
@@ -296,7 +299,8 @@ def _clusters(frame: GroupFrame, found: _Found, verdicts: _Verdicts) -> tuple[Fo
 class PreparedGroup:
     """The traces of one group as a method gets them: ``values`` are those of the frame, without what the alert does not see.
 
-    ``columns`` are those at which any of the traces has a value. ``window`` and ``anchor`` are as in :class:`GroupDetection`.
+    ``columns`` are those at which any of the traces has a value. ``window`` and ``anchor`` are as in
+    :class:`GroupDetection`.
     """
 
     frame: Frame

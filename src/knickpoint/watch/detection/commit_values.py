@@ -1,9 +1,9 @@
 """Judge the commits of a trace by the samples behind their points, where an alert asks for it and several are kept.
 
-The stored point is the median of a commit's runs. Where runs have several samples, or a commit several runs, the value that an
-alert with ``samples`` judges is made of all of them (:mod:`knickpoint.detect.samples`); points of one sample stay as they are.
-One with a ``summary``, such as `p99`, judges that of each commit, and nothing where there are too few samples for it. The reasons
-are in ``docs/decisions/new-values-and-samples.md``.
+The stored point is the median of a commit's runs. Where runs have several samples, or a commit several runs, the value
+that an alert with ``samples`` judges is made of all of them (:mod:`knickpoint.detect.samples`); points of one sample
+stay as they are. One with a ``summary``, such as `p99`, judges that of each commit, and nothing where there are too few
+samples for it. The reasons are in ``docs/decisions/new-values-and-samples.md``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ _BLOCK_BYTES: Final = 16 * 2**20
 
 
 def block_bytes(alert: Alert, usual: int) -> int:
-    """Return how many bytes of points to read at a time for ``alert``, ``usual`` ones where it judges them alone."""
+    """Return the bytes of points to read at a time for ``alert``, ``usual`` ones if it judges them alone."""
     return min(usual, _BLOCK_BYTES) if alert.reads_samples else usual
 
 
 def read_commit_values(store: Store, alert: Alert, frame: Frame) -> Mapping[int, CommitValues]:
     """Return the values that ``alert`` judges instead of the points, by row of ``frame``.
 
-    A row without several samples at any commit is left out, unless the alert judges a summary, and all are where it judges points.
+    A row without several samples at any commit is left out, unless the alert judges a summary, and all are where it
+    judges points.
     """
     if not alert.reads_samples:
         return {}

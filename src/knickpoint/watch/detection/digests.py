@@ -72,11 +72,10 @@ def _commits_digest(slots: NDArray[np.int64]) -> bytes:
 class Digester:
     """Make the digests of traces for one alert on one line, from those of what they hold.
 
-    They depend on the version of the program and of the package that adds the method, those settings of
-    the alert on which its judgement depends, the
-    part of the line that it shares with other lines, and on a trace's commits with values, in order, its values, which
-    direction is better, the commit with which the alert compares drifts, and the change point from which an alert with a
-    window detects.
+    They depend on the version of the program and of the package that adds the method, those settings of the alert on
+    which its judgement depends, the part of the line that it shares with other lines, and on a trace's commits with
+    values, in order, its values, which direction is better, the commit with which the alert compares drifts, and the
+    change point from which an alert with a window detects.
 
     Raises ``ConfigError`` where there is no such commit.
     """
@@ -107,8 +106,8 @@ class Digester:
     ) -> NDArray[np.uint64]:
         """Return the digest of each row, never 0, from the digest of what it holds.
 
-        ``anchors`` are the columns, in ``slots``, of the change points from which an alert with a window detects, -1 for
-        none.
+        ``anchors`` are the columns, in ``slots``, of the change points from which an alert with a window detects, -1
+        for none.
         """
         found = _mixed(contents ^ self.seed)
         if anchors is not None and (anchored := anchors >= 0).any():
@@ -221,9 +220,9 @@ def changed_traces(
 
 # Leave out the traces of whole chunks in which nothing changed, without reading their values.
 #
-# A run over everything compares the digest of each trace with that of the last run (:mod:`knickpoint.watch.detection.digests`),
-# for which it reads all values. Where the digest of a whole chunk is that of the last run over everything, there is nothing to
-# compare. See ``docs/decisions/runs-of-detection.md``.
+# A run over everything compares the digest of each trace with that of the last run
+# (:mod:`knickpoint.watch.detection.digests`), for which it reads all values. Where the digest of a whole chunk is that
+# of the last run over everything, there is nothing to compare. See ``docs/decisions/runs-of-detection.md``.
 
 
 _ALL: Final = parse_query("")
@@ -232,8 +231,8 @@ _ALL: Final = parse_query("")
 class WholeChunks:
     """Make the digests of the chunks of one repository for its alerts, from one look at the store for each line.
 
-    ``renames`` are the traces that others continue, old → new. What an old trace holds belongs to its successor, in another
-    chunk; so chunks with successors depend on the chunks of all old traces.
+    ``renames`` are the traces that others continue, old → new. What an old trace holds belongs to its successor, in
+    another chunk; so chunks with successors depend on the chunks of all old traces.
     """
 
     def __init__(self, store: Store, lines: Lines, renames: Mapping[int, int]) -> None:
@@ -290,7 +289,7 @@ class WholeChunks:
 def unchanged_traces(
     alert: Alert, ids: NDArray[np.int64], known: NDArray[np.uint64], before: Mapping[int, int], now: Mapping[int, int]
 ) -> NDArray[np.bool_]:
-    """Return which of ``ids`` need no look: their chunk is as ``before``, and a digest of them is ``known``.
+    """Return the ``ids`` that need no look: their chunk is as ``before``, and a digest of them is ``known``.
 
     An alert that judges traces together needs a look at all of them where one may have changed.
     """

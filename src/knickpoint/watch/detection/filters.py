@@ -39,7 +39,7 @@ class Refusal:
 
 
 def refusal(alert: Alert, sighting: Sighting) -> Refusal | None:
-    """Return why ``alert`` does not report ``sighting`` by itself, None when it does.
+    """Return the reason for which ``alert`` does not report ``sighting`` by itself, None if it does.
 
     A change of unknown direction is neither better nor worse; alerts for either report it. A step that left the local
     level as it was is reported by none.
@@ -71,7 +71,7 @@ def refusal(alert: Alert, sighting: Sighting) -> Refusal | None:
 
 
 def _is_compared(alert: Alert, sighting: Sighting) -> bool:
-    """Return whether it counts how far a drift lies from what the alert compares drifts with, not how far it moved."""
+    """Return True if it counts how far a drift lies from what the alert compares drifts with, not how far it moved."""
     return sighting.numbers.reference == alert.since and not math.isnan(sighting.numbers.over_reference)
 
 

@@ -59,7 +59,10 @@ class SettledSteps:
 
 
 def detect_shard(shard: Shard, cache: ViewCache | None = None) -> list[SettledSteps]:
-    """Return the steps of each trace of ``shard``, and which of them are settled; a ``cache`` saves repeated detections."""
+    """Return the steps of each trace of ``shard``, and which of them are settled.
+
+    A ``cache`` saves repeated detections.
+    """
     if not shard.values.shape[1]:
         return [SettledSteps((), ()) for _ in shard.values]
 
@@ -74,8 +77,8 @@ def detect_shard(shard: Shard, cache: ViewCache | None = None) -> list[SettledSt
 
 # Judge rows of a frame for alerts that detect alike, and describe what they find, as small as it can be sent.
 #
-# Most traces have no step. What is brought back of these is their name, their digests and where they have values; the values stay
-# where they were read.
+# Most traces have no step. What is brought back of these is their name, their digests and where they have values; the
+# values stay where they were read.
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,8 @@ class TraceDetection:
     ``measured`` are the positions on the line at which the trace has a value, ascending. The alert reports sightings
     after the position ``reported_after``; those up to there only show which known ones are still found (see
     :mod:`knickpoint.watch.detection.alert_settings`). ``digest`` stands for everything that the result depends on (see
-    :mod:`knickpoint.watch.detection.digests`). ``group`` has the clusters of the whole group, in its first trace, where the
-    method judges traces together. ``left_out`` has the filter of the alert for each step that it does not report.
+    :mod:`knickpoint.watch.detection.digests`). ``group`` has the clusters of the whole group, in its first trace, where
+    the method judges traces together. ``left_out`` has the filter of the alert for each step that it does not report.
     """
 
     trace: Trace
@@ -109,7 +112,7 @@ class SharedDetection:
     digests: tuple[int, ...]
 
     def of_alert(self, name: str, place: int) -> TraceDetection:
-        """Return what the alert ``name``, the one at ``place`` among them, finds."""
+        """Return the detection of the alert ``name``, the one at ``place`` among them."""
         if not place:
             return self.detection
         first = self.detection
@@ -124,8 +127,8 @@ class SharedDetection:
 class Rows:
     """Rows of a frame, from ``first`` on, with the window of the alert in them.
 
-    The values of ``frame`` are those that the alert judges; ``points`` are the stored ones of these rows, and ``commits`` has
-    what the samples of rows say, by their number from ``first``.
+    The values of ``frame`` are those that the alert judges; ``points`` are the stored ones of these rows, and
+    ``commits`` has what the samples of rows say, by their number from ``first``.
     """
 
     frame: Frame
@@ -150,9 +153,9 @@ class JudgedRows:
     """What was found in rows of a frame, without their values.
 
     ``held`` has a bit for each row and column from ``first`` on, which says whether a value is there, packed in bytes.
-    ``reported`` has the position after which the alert reports, ``digests`` a row for each trace with one number for each
-    alert. ``sightings`` has those of the rows that step, as the first alert reports them. ``group`` has the clusters, where
-    the rows are a group that was judged together; they belong to its first row.
+    ``reported`` has the position after which the alert reports, ``digests`` a row for each trace with one number for
+    each alert. ``sightings`` has those of the rows that step, as the first alert reports them. ``group`` has the
+    clusters, where the rows are a group that was judged together; they belong to its first row.
     """
 
     traces: Sequence[Trace]
@@ -209,13 +212,13 @@ class AlertsOnLine:
         return Shard(values, self.alert.method, dict(method_parameters(self.alert)), threads, self.alert.settle_rule)
 
     def judged(self, rows: Rows, detected: Sequence[SettledSteps]) -> JudgedRows:
-        """Return what the steps ``detected`` in each row mean on the line."""
+        """Place the steps ``detected`` in each row on the line."""
         contents = sample_digests(content_digests(rows.traces, rows.frame.slots, rows.points), rows.commits)
         digests = [each.digests(contents, rows.frame.slots, rows.window.anchor) for each in self.digesters]
         return self._described(rows, detected, digests)
 
     def judged_group(self, group: GroupDetection) -> JudgedRows:
-        """Return what the steps of a group mean on the line. Each of its traces has the digest of the whole group."""
+        """Place the steps of a group on the line. Each of its traces has the digest of the whole group."""
         frame, rule = group.frame, self.alert.settle_rule
         settled = [
             SettledSteps(steps, settle_by_count(values, steps, rule) if steps else ())

@@ -1,8 +1,7 @@
 """Judge which traces of a cluster belong to it: those whose own values moved at the place of its step.
 
-k-means gives every trace to some cluster, so a cluster whose centroid steps holds traces as well that only resemble it by
-chance. Each trace is judged by its own values on both sides of the step. See
-``docs/decisions/traces-together.md``.
+k-means gives every trace to some cluster, so a cluster whose centroid steps holds traces as well that only resemble it
+by chance. Each trace is judged by its own values on both sides of the step. See ``docs/decisions/traces-together.md``.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ _LEAST_RELATIVE: Final = 0.1
 _MOST_MISPLACED: Final = 15.0
 """Largest loss of log likelihood, doubled, by a step here instead of at the trace's best place.
 
-For the true place of a step, the loss is larger than 7.4 in one of twenty traces; see Yao, "Approximating the distribution
-of the maximum likelihood estimate of the change-point", Annals of Statistics 15 (1987).
+For the true place of a step, the loss is larger than 7.4 in one of twenty traces; see Yao, "Approximating the
+distribution of the maximum likelihood estimate of the change-point", Annals of Statistics 15 (1987).
 """
 
 _BATCH: Final = 4096

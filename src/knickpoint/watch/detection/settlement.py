@@ -1,10 +1,11 @@
 """Find out which steps are settled: by the evidence of the newest values, or because detection finds them again and again.
 
-A step near the end that the newest values prove is settled at once (:mod:`knickpoint.detect.newest_evidence`). The others
-are detected again without the newest values. The rule is :class:`knickpoint.model.settlement.SettleRule`. Each *view* of a series is the series as it was some values
-ago. A step is found in a view when a step of the view is the same one by the rule of identity
-(:mod:`knickpoint.watch.identity`). Only series with steps are viewed again, so a history without changes
-costs nothing, and no detection runs in a view that is in the :class:`~knickpoint.watch.detection.settlement.ViewCache`.
+A step near the end that the newest values prove is settled at once (:mod:`knickpoint.detect.newest_evidence`). The
+others are detected again without the newest values. The rule is :class:`knickpoint.model.settlement.SettleRule`. Each
+*view* of a series is the series as it was some values ago. A step is found in a view when a step of the view is the
+same one by the rule of identity (:mod:`knickpoint.watch.identity`). Only series with steps are viewed again, so a
+history without changes costs nothing, and no detection runs in a view that is in the
+:class:`~knickpoint.watch.detection.settlement.ViewCache`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from knickpoint.watch.identity import StepLocation, match_points
 
 # Cache where series had steps, for the series that they become with further values.
 #
-# To settle a step, detection looks at a series without its newest values. Where results arrive commit by commit, that is the series of
-# an earlier commit, in which detection ran then. See ``docs/decisions/runs-of-detection.md``.
+# To settle a step, detection looks at a series without its newest values. Where results arrive commit by commit, that
+# is the series of an earlier commit, in which detection ran then. See ``docs/decisions/runs-of-detection.md``.
 
 
 _MOST: Final = 500_000
@@ -36,7 +37,7 @@ _LOCATION: Final = struct.Struct("<iiibi")
 
 
 def location_of(step: Step, measured: NDArray[np.int64]) -> StepLocation:
-    """Return where ``step`` lies in a series with values at the positions ``measured``."""
+    """Locate ``step`` in a series with values at the positions ``measured``."""
     rank = int(np.searchsorted(measured, step.index))
     return StepLocation(step.previous, step.index, rank, 1 if step.size > 0 else -1, location_interval(step))
 
@@ -44,8 +45,9 @@ def location_of(step: Step, measured: NDArray[np.int64]) -> StepLocation:
 class ViewCache:
     """The locations of the steps of series in which a worker has detected.
 
-    A series is known by a digest of its values up to the last measured one and of the method with its parameters, on which the
-    steps alone depend. So a cached answer is the answer that detection gives. One thread at a time may use it.
+    A series is known by a digest of its values up to the last measured one and of the method with its parameters, on
+    which the steps alone depend. So a cached answer is the answer that detection gives. One thread at a time may use
+    it.
     """
 
     def __init__(self, most: int = _MOST) -> None:
@@ -54,7 +56,7 @@ class ViewCache:
         self._older: dict[bytes, bytes] = {}
 
     def __len__(self) -> int:
-        """Return how many series are cached."""
+        """Return the number of cached series."""
         return len(self._newer) + len(self._older)
 
     def of(self, method: str, parameters: Mapping[str, float | int | str | bool]) -> MethodViews:
@@ -63,7 +65,7 @@ class ViewCache:
         return MethodViews(self, blake2b(named.encode(), digest_size=32).digest())
 
     def get(self, key: bytes) -> bytes | None:
-        """Return what is cached under a key, None for nothing."""
+        """Return the cached bytes of a key, None without any."""
         found = self._newer.get(key)
         return self._older.get(key) if found is None else found
 
@@ -99,10 +101,10 @@ DetectMany = Callable[[NDArray[np.floating[Any]]], Sequence[Sequence[Step]]]
 
 
 def settle_by_count(values: NDArray[np.floating[Any]], steps: Sequence[Step], rule: SettleRule) -> list[Settlement]:
-    """Return which of the ``steps`` of one series are settled by the number of values behind them alone.
+    """Return the settlement of the ``steps`` of one series by the number of values behind them alone.
 
-    This is for methods that judge many series together, which are too expensive to repeat: a step is settled when as many
-    values follow it as the rule ever asks for.
+    This is for methods that judge many series together, which are too expensive to repeat: a step is settled when as
+    many values follow it as the rule ever asks for.
     """
     held = ~np.isnan(values)
     later = [int(held[step.index :].sum()) for step in steps]
@@ -118,8 +120,8 @@ def settle_steps(
 ) -> list[list[Settlement]]:
     """Return for each row of ``values`` (series x commits, nan for missing) which of its ``found`` steps are settled.
 
-    ``detect`` is the detection that found them. It runs once more, over the views of all rows with steps that the newest
-    values do not prove: at most six a row with the default rule. Views in the ``cache`` need no detection.
+    ``detect`` is the detection that found them. It runs once more, over the views of all rows with steps that the
+    newest values do not prove: at most six a row with the default rule. Views in the ``cache`` need no detection.
     """
     # The views that each row with steps needs: without how many of its newest values.
     stepping = {row: steps for row, steps in enumerate(found) if steps}
@@ -173,13 +175,13 @@ def evidence_of(values: NDArray[np.floating[Any]], step: Step) -> NewestEvidence
 
 
 def _is_certain(values: NDArray[np.floating[Any]], measured: NDArray[np.int64], step: Step, rule: SettleRule) -> bool:
-    """Return whether ``step`` is so near to the end, and its newest values so far out, that it needs no further look."""
+    """Return True if ``step`` is so near to the end, and its newest values so far out, that it needs no further look."""
     later = _later(measured, step.index)
     return rule.least <= later <= rule.most and step.after.count >= rule.least and evidence_of(values, step).certain
 
 
 def _later(measured: NDArray[np.int64], first: int) -> int:
-    """Return how many values lie at the first commit of the new level or behind it."""
+    """Return the number of values at the first commit of the new level or behind it."""
     return int(measured.size - np.searchsorted(measured, first))
 
 

@@ -35,10 +35,10 @@ _ROUNDING: Final = 1e-9
 
 
 def returned(before: LocalLevel, left: LocalLevel, later: LocalLevel) -> bool:
-    """Return whether ``later`` is the level ``before`` again, after the level ``left`` in between.
+    """Return True if ``later`` is the level ``before`` again, after the level ``left`` in between.
 
-    ``before`` and ``later`` differ by no more than :data:`NOISE` deviations, which few values widen by the error of the two
-    medians, and by less than a third (one over :data:`NEARER`) of what ``before`` and ``left`` differ by.
+    ``before`` and ``later`` differ by no more than :data:`NOISE` deviations, which few values widen by the error of the
+    two medians, and by less than a third (one over :data:`NEARER`) of what ``before`` and ``left`` differ by.
     """
     distance = abs(later.median - before.median)
     error = MEDIAN_ERROR * math.sqrt(1 / before.count + 1 / later.count)
@@ -54,7 +54,7 @@ def _deviation(levels: Sequence[LocalLevel]) -> float:
 
 
 def recoveries(changes: Sequence[LocalChange]) -> list[int | None]:
-    """Return which later step brought each of the steps of one series back, given what each changed; None for none.
+    """Return the later step that reversed each of the steps of one series, given the subject of each; None for none.
 
     A step has recovered when a later step moves the other way and the level after that one is, by :func:`returned`, the
     level before the step.
@@ -73,7 +73,7 @@ def recoveries(changes: Sequence[LocalChange]) -> list[int | None]:
 
 
 def location_interval(step: Step) -> int:
-    """Return how many measured commits the method says that ``step`` may be off, 0 where it says nothing."""
+    """Return the number of measured commits that ``step`` may be off by the method, 0 if it states none."""
     return max((int(check.value) for check in step.evidence if check.name == LOCATION_INTERVAL), default=0)
 
 
@@ -134,7 +134,7 @@ def _over(
     *,
     reference: DriftReference,
 ) -> float:
-    """Return how far the end of the step at ``index`` lies from ``reference``, nan where it is compared with its start."""
+    """Return the distance of the end of the step at ``index`` from ``reference``, nan if it is compared with its start."""
     step = steps[index]
     if step.kind is not FindingKind.DRIFT:
         return math.nan
@@ -187,7 +187,7 @@ def _sighting(
 
 
 def _covered(step: Step, measured: NDArray[np.int64]) -> tuple[int, int]:
-    """Return how many commits before and after the suspect range of ``step`` its interval of location covers.
+    """Return the number of commits before and after the suspect range of ``step`` that its interval of location covers.
 
     Measured commits that the series does not have, at its ends, count as one each.
     """
@@ -200,12 +200,12 @@ def _covered(step: Step, measured: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def _better(step: Step, trace: Trace) -> Better:
-    """Return which direction is better for what ``step`` measures: less noise always is."""
+    """Return the better direction of the quantity of ``step``: less noise always is better."""
     return Better.LOWER if step.kind is FindingKind.NOISE else trace.better
 
 
 def _since_best(step: Step, better: Better) -> float:
-    """Return how far the end of a drift lies from the best level before it, nan where that is unknown."""
+    """Return the distance of the end of a drift from the best level before it, nan if unknown."""
     name = OVER_HIGHEST if better is Better.HIGHER else OVER_LOWEST
     return next((check.value for check in step.evidence if check.name == name), math.nan)
 

@@ -1,7 +1,7 @@
 """Judge a shard of traces where a runner works: read it from the store there, and bring back only what was found.
 
-The process that runs an alert sends the ids of traces instead of their values, so reading, digests and descriptions are divided
-as detection is. See ``docs/decisions/runs-of-detection.md``.
+The process that runs an alert sends the ids of traces instead of their values, so reading, digests and descriptions are
+divided as detection is. See ``docs/decisions/runs-of-detection.md``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ _MANY_CHUNKS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class StoredShard:
-    """Traces of a store, by id, and the alerts that judge them on ``lines[0]``; the other lines are its bases, in order.
+    """Traces of a store, by id, and the alerts that judge them on ``lines[0]``.
+
+    The other lines are its bases, in order.
 
     Drifts are compared with ``drifts_since``, with their start for None. ``version`` is that of the program that asks.
     """
@@ -62,7 +64,7 @@ class UnreadStore:
 
 
 def store_reference(store: Store, runner: Runner) -> StoreReference | None:
-    """Return what names ``store`` where ``runner`` works, None where values have to be sent there, or stay here."""
+    """Return a reference to ``store`` for the place where ``runner`` works, None if values have to be sent there, or stay here."""
     try:
         match runner.place:
             case Place.HERE:
@@ -126,8 +128,8 @@ def open_stored(reference: StoreReference, version: str) -> Store | UnreadStore:
 
 # Cluster the traces of one large group window by window, each where a runner works.
 #
-# The windows of a group do not depend on each other, so that any number of workers finds what one process finds. A worker reads the
-# values of its window from the store. See ``docs/decisions/runs-of-detection.md``.
+# The windows of a group do not depend on each other, so that any number of workers finds what one process finds. A
+# worker reads the values of its window from the store. See ``docs/decisions/runs-of-detection.md``.
 
 
 LEAST_TRACES: Final = 8_192
@@ -136,7 +138,10 @@ LEAST_TRACES: Final = 8_192
 
 @dataclass(frozen=True, slots=True)
 class StoredWindow:
-    """A window over traces of a store, by id; its columns are positions on ``line``. ``version`` is that of who asks."""
+    """A window over traces of a store, by id; its columns are positions on ``line``.
+
+    ``version`` is that of who asks.
+    """
 
     store: StoreReference
     alert: Alert

@@ -1,8 +1,8 @@
 """Detect with one alert: read values in blocks, run the method on each trace, and describe what it found.
 
 A runner whose workers reach the store gets the ids of traces, and its workers read them
-(:mod:`knickpoint.watch.detection.stored_shards`); others get shards of values. Methods that judge groups get whole groups
-(:mod:`knickpoint.watch.detection.clusters`).
+(:mod:`knickpoint.watch.detection.stored_shards`); others get shards of values. Methods that judge groups get whole
+groups (:mod:`knickpoint.watch.detection.clusters`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SHARD: Final = 256
 
 
 def detection_key(alert: Alert) -> Hashable:
-    """Return what says how ``alert`` detects: alerts on one line with equal keys find the same steps in a trace.
+    """Return the key of the detection of ``alert``: alerts on one line with equal keys find the same steps in a trace.
 
     Alerts that judge groups, and alerts with a window, which depends on what they know, share with no other.
     """
@@ -73,11 +73,14 @@ def detection_key(alert: Alert) -> Hashable:
 def detect_traces(
     store: Store, alerts: Sequence[Alert], line: Line, trace_ids: NDArray[np.int64], *, lines: Lines, runner: Runner
 ) -> Iterator[JudgedRows]:
-    """Yield what each of ``alerts`` finds in ``trace_ids``, some rows at a time, before its filters; nothing is written.
+    """Yield what each of ``alerts`` finds in ``trace_ids``, some rows at a time, before its filters.
 
-    The alerts have one :func:`detection_key`, so that one detection serves all of them. Traces come in their order, those
-    of methods that judge groups in the order of the groups; where some workers cannot read the store, the traces that they
-    were given come at the end. Errors are those of :func:`knickpoint.detect.find_steps_many` and :func:`.find_reference`.
+    Nothing is written.
+
+    The alerts have one :func:`detection_key`, so that one detection serves all of them. Traces come in their order,
+    those of methods that judge groups in the order of the groups; where some workers cannot read the store, the traces
+    that they were given come at the end. Errors are those of :func:`knickpoint.detect.find_steps_many` and
+    :func:`.find_reference`.
     """
     digesters = [Digester(alert, line, lines) for alert in alerts]
     context = AlertsOnLine(alerts, line, lines, digesters, find_reference(alerts[0], line, lines))
@@ -96,7 +99,8 @@ def _detect_together(
 ) -> Iterator[JudgedRows]:
     """Detect in groups whose traces are judged together: workers that reach the store take whole groups.
 
-    Of a single large group, workers of other machines take windows. The cores of this machine share the rows of each window.
+    Of a single large group, workers of other machines take windows. The cores of this machine share the rows of each
+    window.
     """
     groups = group_ids(store, context.alert, trace_ids)
     if len(groups) == 1 and len(groups[0]) >= LEAST_TRACES and runner.place is Place.CLUSTER:

@@ -34,11 +34,12 @@ from knickpoint.watch.detection.clusters import prepare_group
 from knickpoint.watch.detection.commit_values import read_commit_values, with_commit_values
 from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
 
-# Name what explains the modes of a trace that flips between levels: a fact of its runs, such as the machine or the runner.
+# Name what explains the modes of a trace that flips between levels: a fact of its runs, such as the machine or the
+# runner.
 #
-# Each value belongs to the mode that is nearest to it. A fact explains the modes when knowing it removes at least half of the
-# errors in guessing the mode: the measure lambda of Goodman and Kruskal, "Measures of association for cross classifications",
-# JASA 49 (1954).
+# Each value belongs to the mode that is nearest to it. A fact explains the modes when knowing it removes at least half
+# of the errors in guessing the mode: the measure lambda of Goodman and Kruskal, "Measures of association for cross
+# classifications", JASA 49 (1954).
 
 
 _LEAST_LAMBDA: Final = 0.5
@@ -60,7 +61,10 @@ class FactMode:
 
 @dataclass(frozen=True, slots=True)
 class ModeCause:
-    """The ``fact`` that explains the modes, with the mode of each of its texts; a ``share`` of all values lies where it says."""
+    """The ``fact`` that explains the modes, with the mode of each of its texts.
+
+    A ``share`` of all values lies where it says.
+    """
 
     fact: str
     share: float
@@ -103,7 +107,7 @@ def _cause(name: str, modes: Sequence[int], facts: Sequence[Mapping[str, str]]) 
 
 
 def read_mode_cause(store: Store, frame: Frame, values: NDArray[np.float64], stretch: Flipping) -> ModeCause | None:
-    """Return what explains the modes of a ``stretch`` of the first trace of ``frame``.
+    """Return the fact that explains the modes of a ``stretch`` of the first trace of ``frame``.
 
     ``values`` (nan for missing) are those that ``stretch`` counts by: the columns of the frame.
     """
@@ -117,8 +121,8 @@ def read_mode_cause(store: Store, frame: Frame, values: NDArray[np.float64], str
 class ExplainedCandidate:
     """A possible step that the method examined: ``commit`` is the first one of the new level.
 
-    Where the method judges traces together, it is the step of a cluster that the trace was judged for: ``note`` says what the
-    trace is to the cluster, and ``point`` is its change point there, None without one.
+    Where the method judges traces together, it is the step of a cluster that the trace was judged for: ``note`` says
+    what the trace is to the cluster, and ``point`` is its change point there, None without one.
     """
 
     commit: SlottedCommit
@@ -132,10 +136,10 @@ class ExplainedStep:
     """A step that the method accepted, and what became of it.
 
     ``reason`` says why the alert did not report it, "" where it did. ``point`` is its change point, None without one
-    (refused, or the alert has not run since the data changed). ``evidence`` weighs the values since the step against those
-    before it, which settles it while few values follow, and says what samples its levels rest on, where the alert judges them.
-    ``machine`` says what changed about the machine there, "" if nothing did, and ``note`` how the distribution of the values changed, for a
-    change of the noise. ``distance`` counts the measured commits from the
+    (refused, or the alert has not run since the data changed). ``evidence`` weighs the values since the step against
+    those before it, which settles it while few values follow, and says what samples its levels rest on, where the alert
+    judges them. ``machine`` says what changed about the machine there, "" if nothing did, and ``note`` how the
+    distribution of the values changed, for a change of the noise. ``distance`` counts the measured commits from the
     commit that was asked for to its range, 0 where that is inside or none was.
     """
 
@@ -167,9 +171,10 @@ class AlertExplanation:
     """What one alert finds in the trace.
 
     ``reason`` says why the alert does not detect in it, "" where it does; then ``detection`` is None and there are no
-    candidates and no steps. Where the method judges traces together, ``detection`` is None as well, and the candidates are
-    the clusters that the trace was judged for in the last run. ``omitted`` counts the candidates left out because they are not near
-    the commit that was asked for. ``flipping`` are the stretches that flip between levels, wherever they are.
+    candidates and no steps. Where the method judges traces together, ``detection`` is None as well, and the candidates
+    are the clusters that the trace was judged for in the last run. ``omitted`` counts the candidates left out because
+    they are not near the commit that was asked for. ``flipping`` are the stretches that flip between levels, wherever
+    they are.
     """
 
     alert: Alert
@@ -200,7 +205,10 @@ class ExplainedBisection:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedChange:
-    """What a change of the trace is, as its statement says; ``details`` has the counts, the likely commit and the condition."""
+    """What a change of the trace is, as its statement says.
+
+    ``details`` has the counts, the likely commit and the condition.
+    """
 
     change_id: int
     headline: str
@@ -213,9 +221,9 @@ class ExplainedChange:
 class Explanation:
     """Everything that was decided about one trace.
 
-    ``measured`` counts its values on the line. ``at`` is the commit that was asked for. ``points`` are its
-    change points near there, those that are gone included. ``quarantines`` are about results of the trace that take no part
-    in its levels, near there. ``changes`` are those of ``points``, and ``bisections`` the newest of each.
+    ``measured`` counts its values on the line. ``at`` is the commit that was asked for. ``points`` are its change
+    points near there, those that are gone included. ``quarantines`` are about results of the trace that take no part in
+    its levels, near there. ``changes`` are those of ``points``, and ``bisections`` the newest of each.
     """
 
     trace: Trace

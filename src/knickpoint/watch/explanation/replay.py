@@ -88,7 +88,7 @@ def _not_watched(store: Store, alert: Alert, lines: Lines, trace: Trace) -> str:
 
 
 def _note(cluster: KeptCluster, member: KeptMember) -> str:
-    """Return what a trace is to a cluster, and since when."""
+    """Return the part of a trace in a cluster, and the run since which it has it."""
     name = f"cluster C{cluster.id}" + (", which later data no longer show" if cluster.gone else "")
     if member.state is MemberState.FORMER:
         return f"former member of {name}, until run {member.run}"
@@ -99,7 +99,7 @@ def _note(cluster: KeptCluster, member: KeptMember) -> str:
 
 
 def _distance(measured: NDArray[np.int64], at: int | None, previous: int, position: int) -> int:
-    """Return how many measured commits lie between ``at`` and a step in (previous, position], 0 where its range holds ``at``."""
+    """Return the number of measured commits between ``at`` and a step in (previous, position], 0 if its range holds ``at``."""
     if at is None or previous < at <= position:
         return 0
     ranks = np.searchsorted(measured, [at, position])
@@ -107,7 +107,7 @@ def _distance(measured: NDArray[np.int64], at: int | None, previous: int, positi
 
 
 def _near(measured: NDArray[np.int64], at: int | None, previous: int, position: int) -> bool:
-    """Return whether a step in (previous, position] is asked for: the range holds ``at``, or is near to it."""
+    """Return True if a step in (previous, position] is asked for: the range holds ``at``, or is near to it."""
     return _distance(measured, at, previous, position) <= REACH
 
 
@@ -255,19 +255,19 @@ class _Subject:
         )
 
     def _note(self, judged: JudgedTrace, step: Step) -> str:
-        """Return how the distribution changed at a change of the noise, in words, "" for other kinds."""
+        """Describe the change of the distribution at a change of the noise, "" for other kinds."""
         if step.kind is not FindingKind.NOISE:
             return ""
         sides = [(side.first, side.last) for side in (step.before, step.after)]
         return distribution_note(judged.values, sides, self.trace.unit)
 
     def _machine(self, sighting: Sighting) -> str:
-        """Return what changed about the machine at a step, in words, "" if nothing did."""
+        """Describe the change of the machine at a step, "" without one."""
         line = self.lines.line(sighting.suspect_range.line)
         return str(find_machine_change(self.store, line, sighting.suspect_range, [sighting.trace_id]) or "")
 
     def _reason_and_point(self, alert: Alert, sighting: Sighting, *, older: bool) -> tuple[str, ChangePoint | None]:
-        """Return why the alert does not report the sighting, "" where it does, and the change point that it is."""
+        """Return the reason for which the alert does not report the sighting, "" if it does, and its change point."""
         refused = refusal(alert, sighting)
         if refused:
             return refused.reason, None
@@ -319,7 +319,7 @@ def explain_trace(
 
 
 def _bisections(store: Store, repository: Repository, points: Sequence[ChangePoint]) -> tuple[ExplainedBisection, ...]:
-    """Return how the newest bisection of each change of ``points`` stands, by change."""
+    """Return the newest bisection of each change of ``points``, by change."""
     changes = {point.change_id for point in points if point.change_id}
     newest = store.bisections.of_changes(changes)
     return tuple(

@@ -39,13 +39,13 @@ class Delay:
 
 
 def delay_to_finding(records: Iterable[FindingRecord]) -> Delay:
-    """Return how long after their commits findings were made, where the time of the commit is known."""
+    """Return the delays from commits to findings, where the time of the commit is known."""
     pairs = [(record.committed, record.found) for record in records]
     return Delay.of([_hours(begin, end) for begin, end in pairs if begin is not None and begin <= end])
 
 
 def delay_to_decision(records: Iterable[FindingRecord]) -> Delay:
-    """Return how long findings waited for their first decision, over those that have one."""
+    """Return the delays from findings to their first decision, over those that have one."""
     return Delay.of([_hours(record.found, record.decided) for record in records if record.decided is not None])
 
 
@@ -55,9 +55,9 @@ def _hours(begin: datetime, end: datetime) -> float:
 
 # Shares of counts, with intervals that hold for few counts as well.
 #
-# The interval is the one of Wilson, "Probable inference, the law of succession, and statistical inference", J. Am. Stat.
-# Assoc. 22 (1927): the shares that a test with the normal approximation would not reject. Unlike the share with its own
-# standard error, it stays in [0, 1] and is not empty at 0 of n and at n of n.
+# The interval is the one of Wilson, "Probable inference, the law of succession, and statistical inference", J. Am.
+# Stat. Assoc. 22 (1927): the shares that a test with the normal approximation would not reject. Unlike the share with
+# its own standard error, it stays in [0, 1] and is not empty at 0 of n and at n of n.
 
 
 _Z: Final = 1.959963984540054
@@ -100,8 +100,9 @@ class MissedMark:
 class AlertRow:
     """What became of the findings of one alert by one method.
 
-    The four statuses sum to ``findings``. ``gone`` of them are no longer in the data, whatever their status. ``changes``
-    and ``tickets`` count different ones. ``missed`` are marks in traces of the alert that it still does not find.
+    The four statuses sum to ``findings``. ``gone`` of them are no longer in the data, whatever their status.
+    ``changes`` and ``tickets`` count different ones. ``missed`` are marks in traces of the alert that it still does not
+    find.
     """
 
     alert: str
@@ -161,8 +162,8 @@ def alert_rows(
 ) -> list[AlertRow]:
     """Return one row for each alert and method, by name.
 
-    ``methods`` are the alerts that are configured, each with its method: they have a row even without findings. A finding
-    that several alerts found counts for each of them. Marks count for the configured method of an alert.
+    ``methods`` are the alerts that are configured, each with its method: they have a row even without findings. A
+    finding that several alerts found counts for each of them. Marks count for the configured method of an alert.
     """
     found: dict[tuple[str, str], list[FindingRecord]] = defaultdict(list)
     for record in records:

@@ -1,7 +1,7 @@
 """The corpus: decisions as labelled examples, without anything that only this instance knows.
 
-One row a label, sorted by repository, trace, position and movement. Rows have no ids, times or names of people. A series is
-given once, in the first row of its trace.
+One row a label, sorted by repository, trace, position and movement. Rows have no ids, times or names of people. A
+series is given once, in the first row of its trace.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def _rate_of(alert: Alert) -> float:
 
 
 def _has_log_odds(record: FindingRecord, alert: Alert) -> bool:
-    """Say whether the score of a finding is the log-odds of the default method, by which no other alert found it."""
+    """Return True if the score of a finding is the log-odds of the default method, by which no other alert found it."""
     default = set(record.methods.values()) == {alert.method}
     return default and record.kind is FindingKind.STEP and math.isfinite(record.score)
 

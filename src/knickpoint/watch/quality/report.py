@@ -21,8 +21,8 @@ from knickpoint.watch.quality.traces import NoisyTrace, noisiest_traces
 
 # The audit of labels: decisions that contradict each other or the data, as lists that a person can go through.
 #
-# Labels measure the alerts and train what comes after them, so wrong ones cost twice. The usual causes are a whole group
-# that is acknowledged because of one member, and the wrong button.
+# Labels measure the alerts and train what comes after them, so wrong ones cost twice. The usual causes are a whole
+# group that is acknowledged because of one member, and the wrong button.
 
 
 class LabelDoubt(Enum):

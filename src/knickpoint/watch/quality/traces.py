@@ -23,8 +23,8 @@ from knickpoint.store import Store
 class NoisyTrace:
     """What became of the findings of one trace.
 
-    ``hidden`` and ``real`` count labels. ``gone`` counts the undecided ones that later data took back. ``share`` is its part
-    of all hidden findings, ``cumulated`` that of this trace and the noisier ones before it.
+    ``hidden`` and ``real`` count labels. ``gone`` counts the undecided ones that later data took back. ``share`` is its
+    part of all hidden findings, ``cumulated`` that of this trace and the noisier ones before it.
     """
 
     repository_id: int
@@ -102,10 +102,10 @@ def _gone(records: Iterable[FindingRecord]) -> int:
 
 # The smallest change that a trace could show: how large a step must be for the default method to find most of them.
 #
-# For a step between ``before`` and ``after`` values with independent noise of the standard deviation s, the default method
-# finds four of five steps of the size :data:`FACTOR` · s · √(1/before + 1/after). The root is the standard error of the
-# difference between the means of both sides. A test of one known place would need 2.8 of them for that power at 5 %; the rest
-# is the price of not knowing the place. The factor is measured by simulation, and a test repeats it.
+# For a step between ``before`` and ``after`` values with independent noise of the standard deviation s, the default
+# method finds four of five steps of the size :data:`FACTOR` · s · √(1/before + 1/after). The root is the standard error
+# of the difference between the means of both sides. A test of one known place would need 2.8 of them for that power at
+# 5 %; the rest is the price of not knowing the place. The factor is measured by simulation, and a test repeats it.
 
 
 FACTOR: Final = 5.5

@@ -1,9 +1,9 @@
 """Decide which runs of one machine are suspect, and which outcome is known, from its runs in the order of the line.
 
-The runs of a machine at one commit are a *session*. The state is the level of each canary and the facts of the machine. A
-session in which the machine moved waits. The next session in which the machine is as before ends the wait: the results
-stay out, because the machine was off. Enough sessions in a row that stay moved end it, too: then this is the machine now,
-and the results count. All of this depends on the runs alone, not on the order in which they arrived.
+The runs of a machine at one commit are a *session*. The state is the level of each canary and the facts of the machine.
+A session in which the machine moved waits. The next session in which the machine is as before ends the wait: the
+results stay out, because the machine was off. Enough sessions in a row that stay moved end it, too: then this is the
+machine now, and the results count. All of this depends on the runs alone, not on the order in which they arrived.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Assessment:
 class CanaryHealth:
     """How useful a canary is on one machine.
 
-    ``judged`` counts the commits at which it could be judged, ``episodes`` how often it moved and came back. ``noise`` is
-    how far its values stray, as a share of its level. ``useless`` says why it is ignored, "" where it is not.
+    ``judged`` counts the commits at which it could be judged, ``episodes`` how often it moved and came back. ``noise``
+    is how far its values stray, as a share of its level. ``useless`` says why it is ignored, "" where it is not.
     """
 
     trace: CanaryTrace
@@ -107,11 +107,11 @@ def assess_machine(
     machine: str,
     kept: KeptWalks | None = None,
 ) -> Verdicts:
-    """Return which of the ``runs`` of one machine are suspect, in whatever order they are given.
+    """Return the suspect ones among the ``runs`` of one machine, in whatever order they are given.
 
-    ``machine`` is "" where the runs name none. Then they share the levels of canaries, but each run stands for itself: a
-    run without canaries is not suspect, and facts do not count, because another machine may have measured it. With ``kept``,
-    runs that an earlier call has passed are not judged again; the verdicts are the same.
+    ``machine`` is "" where the runs name none. Then they share the levels of canaries, but each run stands for itself:
+    a run without canaries is not suspect, and facts do not count, because another machine may have measured it. With
+    ``kept``, runs that an earlier call has passed are not judged again; the verdicts are the same.
     """
     ordered = sorted(runs, key=lambda run: (run.position, run.identity))
     sessions = [list(session) for _, session in groupby(ordered, key=lambda run: run.position)]
@@ -148,7 +148,10 @@ def _health(trace: CanaryTrace, machine: str, walked: _Machine) -> CanaryHealth:
 
 
 def _telling_facts(sessions: Sequence[Sequence[MachineRun]], watched: Collection[str]) -> frozenset[str]:
-    """Return those of the ``watched`` facts that change rarely enough to describe the machine; none where none changes."""
+    """Return those of the ``watched`` facts that change rarely enough to describe the machine.
+
+    None where none changes.
+    """
     telling, changed = set(), False
     for name in watched:
         stated = [run.facts[name] for session in sessions for run in session if name in run.facts]
@@ -163,8 +166,8 @@ def _telling_facts(sessions: Sequence[Sequence[MachineRun]], watched: Collection
 class _Suspicion:
     """Why a run is suspect at the present state of the machine.
 
-    ``judged`` says that canaries were asked. ``strayed`` are those that lay off their level, but no further than they stray by
-    themselves now and then.
+    ``judged`` says that canaries were asked. ``strayed`` are those that lay off their level, but no further than they
+    stray by themselves now and then.
     """
 
     run: MachineRun
@@ -222,7 +225,7 @@ class _Machine:
     found: dict[str, Assessment] = field(default_factory=dict)
 
     def begins_as(self, other: _Machine) -> bool:
-        """Return whether both walk by the same canaries, facts and rule."""
+        """Return True if both walk by the same canaries, facts and rule."""
         mine = (self.canaries, self.telling, self.rule, self.named)
         return mine == (other.canaries, other.telling, other.rule, other.named)
 
@@ -272,7 +275,7 @@ class _Machine:
             self._keep_strays([each for session in before for each in session])
 
     def _facts_decide(self, calm: Sequence[_Suspicion]) -> bool:
-        """Return whether runs that asked no canary show that the machine is as before: not while a canary is off."""
+        """Return True if runs that asked no canary show that the machine is as before: not while a canary is off."""
         if any(each.by_canary for each in self.waiting):
             return False
         return not self.waiting or any(self.facts.keys() & each.run.facts.keys() for each in calm)
@@ -299,7 +302,7 @@ class _Machine:
         return _Suspicion(run, tuple(moves), changed, judged, tuple(strayed))
 
     def _strays_so(self, move: CanaryMove) -> bool:
-        """Return whether the canary strays as far by itself now and then, and not so often the same way in a row.
+        """Return True if the canary strays as far by itself now and then, and not so often the same way in a row.
 
         While results wait because it moved, it has moved as far as it lies off its level the same way.
         """
@@ -412,14 +415,14 @@ class _Machine:
 class KeptWalks:
     """What earlier walks over the sessions of machines came to, for a process that assesses the same line again and again.
 
-    A walk goes on from where the sessions are the same as before. The newest are passed again each time, because re-runs of
-    their commits arrive.
+    A walk goes on from where the sessions are the same as before. The newest are passed again each time, because
+    re-runs of their commits arrive.
     """
 
     _walks: dict[tuple[str, int | None], tuple[Sequence[Sequence[MachineRun]], _Machine]] = field(default_factory=dict)
 
     def walk(self, begin: _Machine, sessions: Sequence[Sequence[MachineRun]], key: tuple[str, int | None]) -> _Machine:
-        """Return what a walk from ``begin`` over ``sessions`` comes to; ``key`` names it among those of the line."""
+        """Walk from ``begin`` over ``sessions``; ``key`` names it among those of the line."""
         passed, state = self._walks.get(key, ((), begin))
         if not state.begins_as(begin) or list(sessions[: len(passed)]) != list(passed):
             passed, state = (), begin

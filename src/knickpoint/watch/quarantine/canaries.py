@@ -44,7 +44,7 @@ class CanaryWarning:
 
 
 def canary_warnings(store: Store, repository: Repository, query: str, *, line: str = "") -> list[CanaryWarning]:
-    """Return where the traces that ``query`` matches changed, by trace and commit.
+    """Return the changes of the traces that ``query`` matches, by trace and commit.
 
     Steps are those that the alerts found. The newest value of each trace is judged against the values
     before it, since no method can find a step there yet.
@@ -146,13 +146,16 @@ def canary_move(level: Sequence[float], value: float, minimum_effect: float) -> 
 
 
 def usual_reach(level: Sequence[float], strays: Sequence[float]) -> float:
-    """Return how far a canary strays from its level at three commits in a thousand, by the tail of its past; 0 for too few values.
+    """Return the distance that a canary strays from its level at three commits in a thousand, by the tail of its past.
 
-    The largest distances continue as a power law, so the logarithms of what they exceed the others by are exponential. For
-    r of these with the sum S, the next one is beyond y with the probability (1 + y / S)^-r: this counts that the exponent is
-    only known from r of them (Hill 1975; the predictive distribution as in Lawless 1971). The largest distance counts as far
-    out as the one before it, as lifetimes that are not over do, and the exponent has a limit: a single disturbance must not
-    hide smaller ones after it. ``strays`` are the distances of values that are no part of ``level``.
+    0 for too few values.
+
+    The largest distances continue as a power law, so the logarithms of what they exceed the others by are exponential.
+    For r of these with the sum S, the next one is beyond y with the probability (1 + y / S)^-r: this counts that the
+    exponent is only known from r of them (Hill 1975; the predictive distribution as in Lawless 1971). The largest
+    distance counts as far out as the one before it, as lifetimes that are not over do, and the exponent has a limit: a
+    single disturbance must not hide smaller ones after it. ``strays`` are the distances of values that are no part of
+    ``level``.
     """
     values = np.asarray(level, dtype=np.float64)
     if values.size + len(strays) < _FEWEST_FOR_TAIL:
@@ -171,7 +174,7 @@ def usual_reach(level: Sequence[float], strays: Sequence[float]) -> float:
 
 
 def least_run(strays: int, judged: int) -> int:
-    """Return how many strays in a row, the same way, are a move of a canary that strayed ``strays`` times in ``judged`` commits.
+    """Return the strays in a row, the same way, that are a move of a canary that strayed ``strays`` times in ``judged`` commits.
 
     Independent noise makes such a run at one commit in a thousand at most; a single stray never is one.
     """
@@ -183,7 +186,10 @@ def least_run(strays: int, judged: int) -> int:
 
 
 def noise_of(level: Sequence[float]) -> float:
-    """Return how far values stray from their median as a share of it, in four cases of five; nan for too few values."""
+    """Return the distance of values from their median as a share of it, in four cases of five.
+
+    Nan for too few values.
+    """
     region = np.asarray(level[-NEAREST:], dtype=np.float64)
     centre = float(np.median(region)) if region.size >= FEWEST else 0.0
     return float(np.quantile(np.abs(region - centre), 0.8) / abs(centre)) if centre else float("nan")

@@ -41,7 +41,7 @@ def canary_traces(store: Store, repository: Repository, rule: QuarantineRule) ->
 
 
 def read_runs(store: Store, line: Line, canaries: Mapping[int, CanaryTrace], rule: QuarantineRule) -> LineRuns:
-    """Return what the runs of ``line`` say about their machines."""
+    """Read the facts of the runs of ``line`` about their machines."""
     runs = [run for run in store.runs.heads(line.repository) if run.slot in line.positions]
     values = _canary_values(store, line, np.array(sorted(canaries), dtype=np.int64), runs)
     machines: dict[str, list[MachineRun]] = defaultdict(list)
@@ -56,7 +56,7 @@ def read_runs(store: Store, line: Line, canaries: Mapping[int, CanaryTrace], rul
 
 
 def facts_differ(environments: Iterable[Mapping[str, str]], rule: QuarantineRule) -> bool:
-    """Return whether a machine ever had two values of a watched fact: else no run is suspect by its facts."""
+    """Return True if a machine ever had two values of a watched fact: else no run is suspect by its facts."""
     known: dict[tuple[str, str], str] = {}
     for facts in environments:
         if machine := _machine_of([facts], rule):

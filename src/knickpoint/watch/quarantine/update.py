@@ -27,8 +27,8 @@ from knickpoint.watch.quarantine.machine_runs import canary_traces, facts_differ
 def hold_findings(store: Store, repository: Repository, lines: Lines | None = None) -> list[int]:
     """Hold the change points whose suspect range has a quarantined commit of their trace, and no others.
 
-    This includes points that are gone, because they may be gone only as their values are quarantined. Returns the points
-    that are held now and were not, or the other way round, or for another reason.
+    This includes points that are gone, because they may be gone only as their values are quarantined. Returns the
+    points that are held now and were not, or the other way round, or for another reason.
     """
     quarantines = store.quarantines.stored(repository, states={QuarantineState.QUARANTINED})
     reasons: dict[int, str] = {}
@@ -57,7 +57,7 @@ class _Suspect:
 
 
 def why_held(quarantines: Sequence[Quarantine], positions: Mapping[int, int]) -> str:
-    """Return why a finding is held, in words: the reason of the first commit, and how many results are concerned."""
+    """Return the reason for which a finding is held, in words: that of the first commit, and the number of results."""
     first = min(quarantines, key=lambda each: (positions.get(each.slot, -1), each.identity))
     others = len(quarantines) - 1
     further = f", and {others} further quarantined run{'s' if others > 1 else ''}" if others else ""
@@ -90,10 +90,10 @@ def update_quarantines(
 ) -> QuarantineUpdate:
     """Assess the default line of ``repository``, and write which results are quarantined since when, and why.
 
-    Each of ``hooks`` is to be called once about each run whose quarantine begins without an outcome, ever.
-    The outcome depends on the stored results, the decisions of people and ``now`` alone. Where nothing changed, nothing
-    is written. Without a canary and without a fact that changed, only the distinct environments are read. Else the runs of
-    the line are read in brief; ``kept`` has what earlier calls about this repository assessed, which is not done again.
+    Each of ``hooks`` is to be called once about each run whose quarantine begins without an outcome, ever. The outcome
+    depends on the stored results, the decisions of people and ``now`` alone. Where nothing changed, nothing is written.
+    Without a canary and without a fact that changed, only the distinct environments are read. Else the runs of the line
+    are read in brief; ``kept`` has what earlier calls about this repository assessed, which is not done again.
 
     Raises:
         QueryError: the query of a canary cannot be read.
@@ -134,7 +134,7 @@ def update_quarantines(
 
 
 def _may_concern(store: Store, repository: Repository, rule: QuarantineRule) -> bool:
-    """Return whether a repository without canaries has, or may have, suspect runs."""
+    """Return True if a repository without canaries has, or may have, suspect runs."""
     return facts_differ(store.runs.environments(repository), rule) or bool(store.quarantines.all(repository))
 
 

@@ -149,7 +149,7 @@ def _verdict_without_value(key: str, new: NewResults, history: History | None, n
 
 
 def _with_message(what: str, messages: Sequence[str]) -> str:
-    """Return what happened, with the first line of the messages that is not empty."""
+    """Return the outcome, with the first line of the messages that is not empty."""
     lines = (line.strip() for message in messages for line in message.splitlines())
     first = next((line for line in lines if line), "")
     return f"{what}: {first[:_LONGEST_MESSAGE]}" if first else what
@@ -250,10 +250,10 @@ def check_results(
     """Judge the results of ``runs`` against the history of ``line`` up to and including ``base`` (a slot).
 
     Several runs of one benchmark are several samples; the samples within a run are one value, their median, as the
-    points of the history are. With another ``summary`` they are that, and the values of the history are made of its samples, as far as
-    they are stored. Without a ``repository`` or a ``base`` there is no history. Nothing is written. The values are
-    judged together (:func:`knickpoint.detect.family.judge_family`): at most a share of ``false_positives`` of unchanged
-    commits has any regression. Besides, a benchmark is *regressed*, with the reason,
+    points of the history are. With another ``summary`` they are that, and the values of the history are made of its
+    samples, as far as they are stored. Without a ``repository`` or a ``base`` there is no history. Nothing is written.
+    The values are judged together (:func:`knickpoint.detect.family.judge_family`): at most a share of
+    ``false_positives`` of unchanged commits has any regression. Besides, a benchmark is *regressed*, with the reason,
 
     - when it failed in any of the runs, unless it failed at the base, too: then there are no data;
     - when it vanished, unless ``partial``: the base has it with the params that all new results share
@@ -285,9 +285,10 @@ def check_files(
 ) -> JudgedResults:
     """Judge the results of ``runs`` against those of ``base``, the runs of a file called ``name``, without any store.
 
-    It is the decision of :func:`check_results` where each run of ``base`` is a commit of the history, or each of its commits where
-    it names several. If no benchmark has 5 of them, the samples of the runs stand for them, and each change is conditional:
-    what differs from run to run is not among them. ``directions`` are the rules for ``repository`` that say what is better.
+    It is the decision of :func:`check_results` where each run of ``base`` is a commit of the history, or each of its
+    commits where it names several. If no benchmark has 5 of them, the samples of the runs stand for them, and each
+    change is conditional: what differs from run to run is not among them. ``directions`` are the rules for
+    ``repository`` that say what is better.
 
     Raises:
         InputError: an option cannot be, or the query selects nothing.

@@ -32,8 +32,8 @@ from knickpoint.watch.detection.commit_values import read_summaries
 class NewResults:
     """The new results of one key: by dimension, a value and its unit for each run; messages of failures and skips.
 
-    Values are ``nan`` where a run has too few samples for the summary that is asked for; ``most`` is the largest number of
-    samples of a run.
+    Values are ``nan`` where a run has too few samples for the summary that is asked for; ``most`` is the largest number
+    of samples of a run.
     """
 
     measured: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
@@ -73,9 +73,9 @@ def gather(runs: Sequence[RunReport], summary: Summary = MEDIAN) -> dict[str, Ne
 class History(ABC):
     """What is known of some keys up to the base.
 
-    ``traces`` are those of the keys, and ``values`` their traces x points, oldest first: a point is a commit of a line, or a
-    run of a file. ``judged`` are the values that new results are compared with: the same, unless a summary of the samples
-    is, or samples stand for runs.
+    ``traces`` are those of the keys, and ``values`` their traces x points, oldest first: a point is a commit of a line,
+    or a run of a file. ``judged`` are the values that new results are compared with: the same, unless a summary of the
+    samples is, or samples stand for runs.
     """
 
     traces: tuple[Trace, ...]
@@ -93,7 +93,7 @@ class History(ABC):
 
     @abstractmethod
     def at(self, point: int) -> str:
-        """Say where a point was measured: "at 1a2b3c4d5e6f", "in before.json"."""
+        """Name the place of a point: "at 1a2b3c4d5e6f", "in before.json"."""
 
     @abstractmethod
     def better(self, trace: Trace) -> Better | None:
@@ -165,7 +165,7 @@ class StoredHistory(History):
         return failed_positions(self.store, self.line, self.last) if self.last >= 0 else {}
 
     def at(self, point: int) -> str:
-        """Say where a point was measured: at its commit."""
+        """Name the place of a point: its commit."""
         return self._at_slot(self.line.slots[point])
 
     def _at_slot(self, slot: int) -> str:
@@ -200,9 +200,9 @@ def base_position(line: Line, base: int | None) -> int:
 
 # The runs of a results file as the history that other results are compared with.
 #
-# A point of this history is a run; where the runs are of several commits, it is a commit, as in the store. Where no benchmark has as
-# many runs as a verdict needs, the samples of the runs stand for them: they tell how single values scatter, and nothing of
-# what differs between runs.
+# A point of this history is a run; where the runs are of several commits, it is a commit, as in the store. Where no
+# benchmark has as many runs as a verdict needs, the samples of the runs stand for them: they tell how single values
+# scatter, and nothing of what differs between runs.
 
 
 _WINDOW: Final = 20
@@ -254,7 +254,7 @@ class FileHistory(History):
         return self.failed.get(key, -1)
 
     def at(self, point: int) -> str:  # noqa: ARG002 - a file is one place
-        """Say where a point was measured: in the file."""
+        """Name the place of a point: the file."""
         return f"in {self.name}"
 
     def better(self, trace: Trace) -> Better | None:
@@ -323,8 +323,8 @@ def _samples(runs: Sequence[RunReport], traces: Sequence[Trace]) -> NDArray[np.f
 
 # Which statistic of a benchmark decides about a commit: its main value, and no other one; and whose noise is alike.
 #
-# A median, a mean, a maximum and a 99th percentile of the same samples are one piece of evidence, and the extreme ones are the
-# noisiest. The main value decides; the other statistics have verdicts of their own that decide nothing.
+# A median, a mean, a maximum and a 99th percentile of the same samples are one piece of evidence, and the extreme ones
+# are the noisiest. The main value decides; the other statistics have verdicts of their own that decide nothing.
 
 
 _STATISTIC: Final = "stat"
@@ -345,8 +345,8 @@ _LAST: Final = 1_000.0
 def deciding_keys(keys: Iterable[str]) -> frozenset[str]:
     """Return those of ``keys`` that decide: for each benchmark and configuration, the key of its main statistic.
 
-    Where a benchmark has no plain value, the best location decides, then the lowest percentile, then the maximum. A spread
-    never does.
+    Where a benchmark has no plain value, the best location decides, then the lowest percentile, then the maximum. A
+    spread never does.
     """
     best: dict[frozenset[tuple[str, str]], tuple[float, str]] = {}
     for key in keys:
@@ -361,13 +361,13 @@ def deciding_keys(keys: Iterable[str]) -> frozenset[str]:
 
 
 def noise_kind(key: str, unit: str) -> tuple[str, str, str]:
-    """Return what the noise of a trace is like: that of one dimension, metric and statistic is comparable."""
+    """Return the kind of noise of a trace: that of one dimension, metric and statistic is comparable."""
     params = decode_key(key)
     return read_unit(unit).dimension, params.get("metric", ""), params.get(_STATISTIC, "")
 
 
 def _rank(statistic: str) -> float:
-    """Return how far a statistic is from the main one."""
+    """Return the distance of a statistic from the main one."""
     if statistic in _MAIN:
         return _MAIN.index(statistic)
     percentile = _PERCENTILE.fullmatch(statistic)

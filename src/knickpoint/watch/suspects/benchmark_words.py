@@ -103,8 +103,8 @@ class KeyWords:
 class BenchmarkWords:
     """The words of what moved and of what did not.
 
-    ``moved`` is word → weight in (0, 1]: the share of the moved traces that have it, times the share of the others that do
-    not. ``named`` has a param with the word. ``unmoved`` are words that only traces have that did not move.
+    ``moved`` is word → weight in (0, 1]: the share of the moved traces that have it, times the share of the others that
+    do not. ``named`` has a param with the word. ``unmoved`` are words that only traces have that did not move.
     """
 
     moved: Mapping[str, float] = field(default_factory=dict)

@@ -48,8 +48,8 @@ _SPEED: Final = re.compile(
 class CommitFacts:
     """What the ranking knows of a commit.
 
-    ``position`` is on the line. ``distance`` counts measured commits from the suspect range, negative before it, 0 inside.
-    ``files`` is None where they are not known.
+    ``position`` is on the line. ``distance`` counts measured commits from the suspect range, negative before it, 0
+    inside. ``files`` is None where they are not known.
     """
 
     slot: int

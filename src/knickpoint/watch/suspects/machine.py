@@ -1,9 +1,10 @@
 """Weigh whether the machine made a change: a fact of its runs, such as the CPU, is another one from the step on.
 
-The facts of the runs are compared at the two commits that bound the suspect range. A fact that changes once in a hundred
-measured commits and changes exactly there is a hundred times likelier if the machine made the step. With the probability that a
-step comes from no commit, this gives that of the machine; the more often the facts change by themselves, the less it says.
-Where one environment measured on both sides of the step, its own values decide (:mod:`~knickpoint.watch.suspects.machine`).
+The facts of the runs are compared at the two commits that bound the suspect range. A fact that changes once in a
+hundred measured commits and changes exactly there is a hundred times likelier if the machine made the step. With the
+probability that a step comes from no commit, this gives that of the machine; the more often the facts change by
+themselves, the less it says. Where one environment measured on both sides of the step, its own values decide
+(:mod:`~knickpoint.watch.suspects.machine`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from knickpoint.store.points.environments import environment_changes, environmen
 
 # Compare the values of one environment on both sides of a step: where it measured before and after, it decides.
 #
-# A machine that changed at a step may have made it. But if the old machine went on for a while, or the new one had measured
-# before, their own values say whether the code made it: the level of one environment moved, or it stayed.
+# A machine that changed at a step may have made it. But if the old machine went on for a while, or the new one had
+# measured before, their own values say whether the code made it: the level of one environment moved, or it stayed.
 
 
 Floats = NDArray[np.float64]
@@ -69,7 +70,7 @@ class EnvironmentComparison:
     verdict: EnvironmentVerdict
 
     def __str__(self) -> str:
-        """Say what the values of the environment did."""
+        """Describe the values of the environment."""
         named = ", ".join(f"{name} {value}" for name, value in sorted(self.facts.items()))
         counts = f"{counted(self.before, 'value')} before and {self.after:,} after the step"
         size = self.change.relative_size
@@ -88,9 +89,9 @@ def compare_within_environments(
 ) -> EnvironmentComparison | None:
     """Compare the levels before and after a step within the environment that has most values on both sides.
 
-    ``values`` are measured values in the order of the line, ``facts`` those of their runs (None: unknown), ``at`` is the index
-    of the first value after the step, and ``names`` are the facts that changed there. None where no environment has 3
-    values on each side.
+    ``values`` are measured values in the order of the line, ``facts`` those of their runs (None: unknown), ``at`` is
+    the index of the first value after the step, and ``names`` are the facts that changed there. None where no
+    environment has 3 values on each side.
     """
     first, last = max(0, at - _REACH), min(values.size, at + _REACH)
     places: dict[tuple[str | None, ...], list[int]] = {}
@@ -114,7 +115,7 @@ def compare_within_environments(
 
 
 def _verdict(change: LocalChange, whole: float) -> EnvironmentVerdict:
-    """Return what the change within an environment says about the ``whole`` step."""
+    """Return the verdict of the change within an environment about the ``whole`` step."""
     share = change.size / whole if whole else 0.0
     if share >= _MOVED and change.low * change.high > 0:
         return EnvironmentVerdict.MOVED
@@ -149,7 +150,7 @@ class MachineChange:
         return self.within is not None and self.within.verdict is EnvironmentVerdict.MOVED
 
     def __str__(self) -> str:
-        """Say what changed, how often such facts do, and what the values of one environment did."""
+        """Describe the change, the frequency of such facts, and the values of one environment."""
         facts = ", ".join(f"{name} {before} → {after}" for name, (before, after) in sorted(self.facts.items()))
         often = "once" if self.changes == 1 else f"{self.changes} times"
         within = f" {self.within}" if self.within else ""
@@ -174,7 +175,7 @@ def chance_of_machine(change: MachineChange, none: float) -> float:
 def find_machine_change(
     store: Store, line: Line, suspect_range: SuspectRange, traces: Sequence[int]
 ) -> MachineChange | None:
-    """Return what changed about the machine of all the ``traces`` that are looked at; None where it stayed the same."""
+    """Find the change of the machine of all the ``traces`` that are looked at; None if it stayed the same."""
     if not traces or not _facts_differ(store, line, suspect_range):
         return None
     found = [_change_of(store, line, suspect_range, trace) for trace in islice(traces, _MOST_TRACES)]
@@ -186,7 +187,7 @@ def find_machine_change(
 
 
 def _facts_differ(store: Store, line: Line, suspect_range: SuspectRange) -> bool:
-    """Return whether any fact of the runs at the two ends differs: one query, and enough for nearly all changes."""
+    """Return True if any fact of the runs at the two ends differs: one query, and enough for nearly all changes."""
     ends: dict[int, set[tuple[str, str]]] = {}
     for run in store.runs.at(line.repository, [suspect_range.previous, suspect_range.slot]):
         ends.setdefault(run.slot, set()).update(run.environment.items())

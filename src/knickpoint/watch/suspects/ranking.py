@@ -1,10 +1,10 @@
 """The rule that ranks suspects: named weights on a logarithmic scale, held back so that measurements always win.
 
-A commit's weight is the likelihood of its place times ``exp(score)``; its score is the sum of what speaks for and against it,
-each from 0 to 1 in strength times its weight in :data:`WEIGHTS`. Half of the probability follows these weights, the other
-half the likelihood of the places alone: however much speaks for a commit, it gets at most half of the way from its share by
-place to certainty, and however much speaks against it, it keeps half of that share. A part of the probability belongs to no
-commit.
+A commit's weight is the likelihood of its place times ``exp(score)``; its score is the sum of what speaks for and
+against it, each from 0 to 1 in strength times its weight in :data:`WEIGHTS`. Half of the probability follows these
+weights, the other half the likelihood of the places alone: however much speaks for a commit, it gets at most half of
+the way from its share by place to certainty, and however much speaks against it, it keeps half of that share. A part of
+the probability belongs to no commit.
 """
 
 from __future__ import annotations
@@ -49,13 +49,16 @@ WEIGHTS: Final[Mapping[Feature, float]] = {
     Feature.NO_SOURCE: -2.0,  # 1/7: documents, tests and CI are rarely built in, but lists of suffixes have gaps
     Feature.UNMOVED: -0.7,  # half: what it is named after is measured, and did not move
 }
-"""Feature → weight, as the natural logarithm of a ratio of odds. They are chosen by these reasons, and fitted to no data."""
+"""Feature → weight, as the natural logarithm of a ratio of odds.
+
+They are chosen by these reasons, and fitted to no data.
+"""
 
 NONE: Final[Mapping[Certainty, float]] = {Certainty.SETTLED: 0.15, Certainty.PROVISIONAL: 0.40}
 """Probability that no listed commit is the cause: the machine, what no one measures, or no change at all.
 
-Mozilla's sheriffs mark 7 % of the alerts that they triage as invalid, and correct the commit that they blamed in 8 % of the
-reports. Chrome counts on 60 % of the alerts that it bisects at once to be reproduced.
+Mozilla's sheriffs mark 7 % of the alerts that they triage as invalid, and correct the commit that they blamed in 8 % of
+the reports. Chrome counts on 60 % of the alerts that it bisects at once to be reproduced.
 """
 
 PRIOR_SHARE: Final = 0.5
@@ -78,7 +81,10 @@ def largest_share(commits: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """One thing that speaks for or against a commit, with its strength in [0, 1]; ``reason`` is "" for what is usual."""
+    """One thing that speaks for or against a commit, with its strength in [0, 1].
+
+    ``reason`` is "" for what is usual.
+    """
 
     feature: Feature
     strength: float
@@ -141,7 +147,7 @@ def _rounded(probability: float) -> float:
 
 
 def _reasons(arguments: Sequence[_Argument], commit: CommitFacts) -> tuple[str, ...]:
-    """Return what counts most, in words, the strongest first; then where the commit lies, if not in the range."""
+    """Return the strongest reasons in words, the strongest first; then the place of the commit, if not in the range."""
     strongest = sorted(arguments, key=lambda argument: (-abs(argument.score), argument.feature.value))
     reasons = [argument.reason for argument in strongest if argument.reason][:_MOST_REASONS]
     if commit.distance:
@@ -181,8 +187,8 @@ def _arguments(
 class _Matches:
     """How well the words of commits match those of benchmarks.
 
-    ``alike`` is word of a benchmark → the words like it. ``rarity`` is the share of the commits without a word, by word: what
-    every commit touches says nothing about any of them.
+    ``alike`` is word of a benchmark → the words like it. ``rarity`` is the share of the commits without a word, by
+    word: what every commit touches says nothing about any of them.
     """
 
     alike: Mapping[str, Mapping[str, float]]
@@ -197,7 +203,8 @@ class _Matches:
     def best(self, words: Collection[str], benchmarks: BenchmarkWords) -> tuple[float, str, str]:
         """Return the strength in [0, 1], and the pair of words that counts most: of the commit, of a benchmark.
 
-        Each word of a benchmark counts once, by the word that is most like it. A further word never lowers the strength.
+        Each word of a benchmark counts once, by the word that is most like it. A further word never lowers the
+        strength.
         """
         total, best = 0.0, (0.0, "", "")
         for benchmark, weight in sorted(benchmarks.moved.items()):
@@ -251,7 +258,7 @@ def _earlier_argument(commit: CommitFacts, earlier: Collection[str], usual: Coll
 
 
 def _plain_arguments(commit: CommitFacts) -> list[_Argument]:
-    """Return what a commit says by itself."""
+    """Return the arguments that a commit gives by itself."""
     found = []
     build = next(commit.build_files, "")
     if build:

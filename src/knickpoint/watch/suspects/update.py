@@ -48,7 +48,8 @@ def candidates_of(line: Line, suspect_range: SuspectRange, measured: Collection[
     """Return the commits of a suspect range, and those up to ``interval`` measured commits around it, by position.
 
     ``measured`` are the slots of commits with results. The list is empty where the range is no longer on the line, or
-    longer than :data:`MOST_CANDIDATES`; the commits around it are left out, the farthest first, where the list would be.
+    longer than :data:`MOST_CANDIDATES`; the commits around it are left out, the farthest first, where the list would
+    be.
     """
     within = suspect_range.on(line)
     if within is None:
@@ -66,8 +67,8 @@ def candidates_of(line: Line, suspect_range: SuspectRange, measured: Collection[
 def _around(line: Line, positions: range, measured: Collection[int], interval: int, direction: int) -> list[Candidate]:
     """Return the commits on one side of a suspect range, nearest first, as far as the interval reaches.
 
-    A change between two measured commits lies at the later one. Before the range, a measured commit therefore begins the
-    next distance; after it, a measured commit ends one.
+    A change between two measured commits lies at the later one. Before the range, a measured commit therefore begins
+    the next distance; after it, a measured commit ends one.
     """
     found: list[Candidate] = []
     distance = 0 if direction < 0 else 1
@@ -99,7 +100,10 @@ _LEAST: Final = 0.001
 
 
 def measured_suspects(ranked: Suspects, bisection: StoredBisection) -> Suspects:
-    """Return the commits with the probabilities that ``bisection`` found, the culprit first; reasons stay behind its name."""
+    """Return the commits with the probabilities that ``bisection`` found, the culprit first.
+
+    Reasons stay behind its name.
+    """
     known = bisection.posterior
     if known is None:
         return ranked
@@ -125,7 +129,10 @@ def _reason(bisection: StoredBisection, *, found: bool) -> str:
 
 
 GitSource = Callable[[Repository], Git | None]
-"""Returns the git repository of a repository; None where its commits come from the results. It may raise HistoryError."""
+"""Returns the git repository of a repository; None where its commits come from the results.
+
+It may raise HistoryError.
+"""
 
 _BATCH: Final = 500
 """Changes that are ranked and written together."""
@@ -157,8 +164,8 @@ _COUNTED: Final[WeakKeyDictionary[Traces, tuple[tuple[int, bytes], KeyWords]]] =
 def update_suspects(store: Store, open_git: GitSource, *, everything: bool = False) -> int:
     """Rank the suspects of all live changes that are new, or have another range, members or certainty.
 
-    ``everything`` ranks those of all live changes. Return how many were ranked. git is read before anything is
-    written, so that no writer waits for it; where it cannot be read, places alone decide, and the note names the reason.
+    ``everything`` ranks those of all live changes. Return how many were ranked. git is read before anything is written,
+    so that no writer waits for it; where it cannot be read, places alone decide, and the note names the reason.
 
     Raises:
         StoreError: the store cannot be read or written.
@@ -352,7 +359,7 @@ def _spread(keys: Sequence[str]) -> Sequence[str]:
 
 
 def _note(evidence: _RepositoryEvidence, source: SuspectFacts, commits: Sequence[CommitFacts]) -> str:
-    """Return what limits a ranking, in words."""
+    """Return the limits of a ranking, in words."""
     if not commits:
         return f"The suspect range is no longer on its line, or has more than {MOST_CANDIDATES:,} commits."
     if source is SuspectFacts.GIT:

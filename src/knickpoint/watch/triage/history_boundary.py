@@ -58,7 +58,7 @@ class HistoryExtent:
 
 
 def read_extent(store: Store, repository: Repository) -> HistoryExtent:
-    """Return how far the history of ``repository`` reaches."""
+    """Return the extent of the history of ``repository``."""
     line = store.commits.line(repository)
     boundary = store.boundaries.get(repository)
     position = boundary.position(line) if boundary else -1
@@ -109,7 +109,7 @@ def drop_boundary(store: Store, repository: Repository) -> BoundaryMove:
 
 
 def is_date(text: str) -> bool:
-    """Return whether ``text`` is written as a date, not as a commit."""
+    """Return True if ``text`` is written as a date, not as a commit."""
     return _DATE.fullmatch(text) is not None
 
 

@@ -1,9 +1,9 @@
 """Match tickets of an issue tracker with change points: same traces, same commit.
 
 A ticket names a commit and a query. It covers a change point where its commit lies in the suspect range and its query
-matches the trace; such a finding counts as processed without a decision of a person. From then on the ticket belongs to the
-change point: values of missing commits may narrow or move the range, and the ticket stays. A ticket that comes later may name
-a commit of an earlier range: those count that were announced, or that a decision was about.
+matches the trace; such a finding counts as processed without a decision of a person. From then on the ticket belongs to
+the change point: values of missing commits may narrow or move the range, and the ticket stays. A ticket that comes
+later may name a commit of an earlier range: those count that were announced, or that a decision was about.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def match_tickets(
     """Match tickets with live change points, all of them or those ``among``; return how many of these changed.
 
     A ticket covers the traces that its query matches where its commit lies in their suspect range, or, where all are
-    matched, in one that they had. The first ticket that came wins, and keeps its change points while it exists. The tickets
-    ``afresh`` are matched as new ones, because a person corrected what they are about.
+    matched, in one that they had. The first ticket that came wins, and keeps its change points while it exists. The
+    tickets ``afresh`` are matched as new ones, because a person corrected what they are about.
     """
     lines = Lines(store, repository)
     points = store.findings.groups.members(repository, among=among)
@@ -84,8 +84,8 @@ def match_tickets(
 def covering_query(keys: Sequence[str]) -> str:
     """Return the text of a query that every trace of ``keys`` matches: the values that they have of the params they share.
 
-    Other traces may match as well, such as one with the value of the first trace and the value of the second. A param with
-    more than 50 values is left out.
+    Other traces may match as well, such as one with the value of the first trace and the value of the second. A param
+    with more than 50 values is left out.
     """
     params = [decode_key(key) for key in keys]
     shared = set(params[0]).intersection(*params) if params else set()
@@ -100,7 +100,7 @@ def _covered_before(
     names: Mapping[int, str],
     by_line: Mapping[str, _LineTickets],
 ) -> dict[int, str]:
-    """Return which live ``points`` without a name are covered by a ticket with its commit in one of their ``earlier`` ranges.
+    """Return the live ``points`` without a name that are covered by a ticket with its commit in one of their ``earlier`` ranges.
 
     It must not lie where another change point of the trace is now, and of several of a trace, none is covered: what is
     stored does not say which of them the ticket means.
@@ -165,15 +165,15 @@ class _LineTickets:
         return None
 
     def lies_in(self, slot: int, suspect_range: SuspectRange) -> bool:
-        """Return whether the commit ``slot`` of the line lies in ``suspect_range``."""
+        """Return True if the commit ``slot`` of the line lies in ``suspect_range``."""
         interval = suspect_range.on(self._line)
         return interval is not None and self._line.positions[slot] in interval
 
 
 # Compare a closed ticket with the data: are its traces back at their level before, from the fixing revision on?
 #
-# The level since the fix is the median of up to 20 values from that commit on. A trace counts as fixed where at most a third of its
-# change is left, or where it went further than back. Fewer than 3 values say nothing yet.
+# The level since the fix is the median of up to 20 values from that commit on. A trace counts as fixed where at most a
+# third of its change is left, or where it went further than back. Fewer than 3 values say nothing yet.
 
 
 _FEWEST_VALUES: Final = 3
@@ -187,7 +187,7 @@ _LEFT: Final = 1 / 3
 
 
 def compare_fix(store: Store, repository: Repository, points: Sequence[ChangePoint], revision: str) -> FixVerdict:
-    """Return what the values since the commit ``revision`` say about the change points of a ticket.
+    """Compare the values since the commit ``revision`` with the change points of a ticket.
 
     At most 1,000 of them are compared. NOT_MEASURED stands for an unknown commit as well.
     """

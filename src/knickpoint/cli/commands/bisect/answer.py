@@ -90,7 +90,7 @@ def render_answer(
     inside: str = "",
     note: str = "",
 ) -> str:
-    """Return what the command prints; ``commits`` are those by place, the good end first.
+    """Return the output of the command; ``commits`` are those by place, the good end first.
 
     ``reproduce`` is the command that shows the difference again, ``inside`` the one that searches inside a
     merge, ``note`` what is to know of the range.
@@ -212,13 +212,13 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
 
 
 def _untried(answer: BisectionAnswer, commits: Sequence[Commit]) -> int:
-    """Return how many commits between the ends have no result."""
+    """Return the number of commits between the ends without a result."""
     tried = {entry.planned.place for entry in answer.entries if entry.result is not None}
     return len(set(range(1, len(commits) - 1)) - tried)
 
 
 def _last_output(answer: BisectionAnswer) -> list[str]:
-    """Return what the command of the last probe printed at its end."""
+    """Return the end of the output of the last probe."""
     printed = next((entry.result.output for entry in reversed(answer.entries) if entry.result), "")
     lines = [line for line in printed.splitlines() if line.strip()][-_OUTPUT:]
     return ["", "Last output of the command:", *(f"  {line}" for line in lines)] if lines else []

@@ -41,7 +41,7 @@ def holder_name() -> str:
 
 
 def is_gone(holder: str) -> bool:
-    """Return whether ``holder`` is a command of this machine that has ended; False where that is unknown."""
+    """Return True if ``holder`` is a command of this machine that has ended; False where that is unknown."""
     found = _NAME.fullmatch(holder)
     if found is None or found[1] != platform.node():
         return False
@@ -63,8 +63,9 @@ def bisect_change(
     """Search the commit of a change to the end, show it, and end with the exit code.
 
     The bisection is that of the instance: the dashboard shows it, and its results become points. A worker that has it
-    already goes on with it, and this command shows what it does until it ends. What a killed command of this machine left
-    goes on at once. It also goes on where it was interrupted without ``resume``, which says where there is nothing to go on with.
+    already goes on with it, and this command shows what it does until it ends. What a killed command of this machine
+    left goes on at once. It also goes on where it was interrupted without ``resume``, which says where there is nothing
+    to go on with.
 
     Raises:
         InputError: the change cannot be bisected, or an option is given that the recipe decides.
@@ -94,7 +95,7 @@ def bisect_change(
 
 
 def change_cost(text: str, options: SearchOptions, instance: str | None, output: OutputFormat) -> str:
-    """Return what the search of a change would cost; nothing is run or written.
+    """Return the cost of the search of a change; nothing is run or written.
 
     Raises:
         InputError: as :func:`bisect_change`.
@@ -175,7 +176,7 @@ def _show(instance: Instance, stored: StoredBisection, view: LiveView) -> None:
 
 
 def _interrupted(stored: StoredBisection, text: str) -> str:
-    """Say what becomes of a bisection whose command was interrupted."""
+    """Explain the state of a bisection whose command was interrupted."""
     if stored.state.ended:
         return f"Interrupted; {stored.name} has ended: {stored.state.value}."
     goes_on = (

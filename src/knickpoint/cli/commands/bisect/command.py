@@ -48,9 +48,9 @@ def command(
 ) -> None:
     """Find the commit that made a change, between two commits or in the range of the change R12.
 
-    Commits are checked out in worktrees of the command's own, built, and measured with COMMAND; the checkout of the user is
-    not touched. COMMAND writes results in any format that knick import reads, or its exit code is the answer: 0 is good, 125
-    skips the commit, everything else is bad. Values count with their noise, and no threshold is needed.
+    Commits are checked out in worktrees of the command's own, built, and measured with COMMAND; the checkout of the
+    user is not touched. COMMAND writes results in any format that knick import reads, or its exit code is the answer: 0
+    is good, 125 skips the commit, everything else is bad. Values count with their noise, and no threshold is needed.
 
     The exit code is 0 with a culprit, 1 without, 2 when the command failed.
     """

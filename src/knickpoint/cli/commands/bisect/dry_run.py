@@ -1,4 +1,4 @@
-"""Say what a search would cost, and run nothing of it."""
+"""Estimate the cost of a search, and run nothing of it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def expected_probes(bisection: Bisection) -> _Cost:
 
 
 def _play(problem: Problem, culprit: int) -> int:
-    """Return how many probes a search for ``culprit`` takes, one after the other; the noise is always the same."""
+    """Return the number of probes of a search for ``culprit``, one after the other; the noise is always the same."""
     noise = np.random.default_rng(culprit)
     observations: list[Observation] = []
     while len(observations) < _MOST:
@@ -104,7 +104,7 @@ def _play(problem: Problem, culprit: int) -> int:
 
 
 def _seconds(bisection: Bisection) -> float:
-    """Return how long one probe may take at most, by the time limits."""
+    """Return the most seconds of one probe, by the time limits."""
     recipe = bisection.recipe
     seconds = recipe.repeats * recipe.measure_seconds
     seconds += recipe.build_seconds if recipe.build else 0
@@ -112,7 +112,7 @@ def _seconds(bisection: Bisection) -> float:
 
 
 def render_dry_run(planned: PlannedSearch, output: OutputFormat) -> str:
-    """Return what a search would do: in words, as one object of JSON, or as one row of CSV."""
+    """Return the plan of a search: in words, as one object of JSON, or as one row of CSV."""
     cost = expected_probes(planned.bisection)
     if output is OutputFormat.TEXT:
         return "".join(f"{line}\n" for line in _lines(planned, cost))

@@ -90,7 +90,7 @@ class LiveView:
                 self._draw()
 
     def _left(self, progress: BisectionProgress) -> str:
-        """Say how far the posterior has narrowed."""
+        """Describe the candidates that the posterior leaves."""
         return standing_text(progress.posterior, [commit.hash for commit in self.commits])
 
     def _summary(self, progress: BisectionProgress) -> str:

@@ -35,8 +35,9 @@ _DIGITS: Final = 8
 class Search:
     """A search that can begin.
 
-    ``pool`` is that of the nearest configuration, whose files are relative to ``directory``. ``about`` says what is searched, as plain values: a journal of other values is another search. ``known`` says in words
-    what the store of the instance knows of the change, "" for nothing. ``digests`` are those of the recipes of the configuration.
+    ``pool`` is that of the nearest configuration, whose files are relative to ``directory``. ``about`` says what is
+    searched, as plain values: a journal of other values is another search. ``known`` says in words what the store of
+    the instance knows of the change, "" for nothing. ``digests`` are those of the recipes of the configuration.
     """
 
     bisection: Bisection
@@ -61,7 +62,8 @@ class Search:
         """Open the devices that make the probes: those that are named, or all of the pool, or this machine.
 
         Raises:
-            InputError: a device is named that takes no probes, or ``recipe`` is not one of the configuration, and there is a pool.
+            InputError: a device is named that takes no probes, or ``recipe`` is not one of the configuration, and there
+                is a pool.
             ConfigError: the pool cannot be used.
             ServiceError: the pool does not answer.
         """
@@ -185,7 +187,10 @@ def _known_change(instance: str | None, top: Path, bisection: Bisection) -> Know
 
 
 def nearest_configuration(instance: str | None, repository: Path) -> tuple[Config | None, Path]:
-    """Return the configuration that is named, or the nearest one above the repository, and its directory; None where there is none."""
+    """Return the configuration that is named, or the nearest one above the repository, and its directory.
+
+    None where there is none.
+    """
     from knickpoint.instance import CONFIG_FILE, find_instance, read_config
 
     try:
@@ -199,7 +204,7 @@ def nearest_configuration(instance: str | None, repository: Path) -> tuple[Confi
 
 
 def naming_of(config: Config | None) -> IngestSettings:
-    """Return how results are named, without the sources of the instance."""
+    """Return the settings that name results, without the sources of the instance."""
     return replace(config.ingest, sources={}) if config else IngestSettings()
 
 

@@ -35,7 +35,7 @@ def commits_of(instance: Instance, request: BisectionRequest) -> Sequence[Commit
 
 
 def stored_answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer:
-    """Return what the store keeps of the end of a bisection, as a coordinator answers."""
+    """Return the stored end of a bisection as the answer of a coordinator."""
     from knickpoint.bisect.coordinator import BisectionAnswer
     from knickpoint.bisect.coordinator.evidence import estimate_levels, read_evidence
     from knickpoint.instance.bisections import StoreJournal
@@ -66,7 +66,7 @@ def stored_answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer
 
 
 def posterior_of(stored: StoredBisection) -> Posterior:
-    """Return what is known, as the search has it; not a number where nothing was measured."""
+    """Return the posterior as the search has it; not a number where nothing was measured."""
     import numpy as np
 
     from knickpoint.bisect.search.problem import Posterior

@@ -32,8 +32,8 @@ _DESCENDING: Final = ("change", "hazard", "date", "found", "traces")
 class Listing:
     """What to list: traces by ``query``, change points by the rest.
 
-    ``history`` has False for change points after the history boundary, True for those before it. ``order`` is the value of
-    ``--sort``, ``limit`` the largest number of changes.
+    ``history`` has False for change points after the history boundary, True for those before it. ``order`` is the value
+    of ``--sort``, ``limit`` the largest number of changes.
     """
 
     selection: Selection
@@ -244,8 +244,9 @@ def command(
 ) -> None:
     """List the changes of all repositories, the worst first, history last.
 
-    Text has a row for each change, with its change points below it; CSV has a row a change point, and JSON an object a change, as
-    the API has them. `knick triage` takes both ids: R for a whole change, P for the change point in one of its traces.
+    Text has a row for each change, with its change points below it; CSV has a row a change point, and JSON an object a
+    change, as the API has them. `knick triage` takes both ids: R for a whole change, P for the change point in one of
+    its traces.
     """
     from knickpoint.model.alert import AlertKind
     from knickpoint.model.change_point import Condition

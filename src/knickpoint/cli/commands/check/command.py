@@ -125,18 +125,19 @@ def command(
 
     Several files of one commit are samples of one side. All benchmarks are judged by one decision: at most 1 % of pull
     requests that change nothing fail, however many benchmarks there are (--false-positives). A benchmark that failed,
-    vanished or changed its unit counts as regressed. It vanished if the history has it at the base, with the params that
-    all RESULTS share, and RESULTS do not. Statistics beside the main value of a benchmark, such as stat=max, have
+    vanished or changed its unit counts as regressed. It vanished if the history has it at the base, with the params
+    that all RESULTS share, and RESULTS do not. Statistics beside the main value of a benchmark, such as stat=max, have
     verdicts and decide nothing. A commit with the trailer "Knickpoint-Accept: BENCHMARK, REASON" accepts a regression.
 
-    With --against, the runs of another file are what the history is otherwise. Where it has fewer than 5 runs of each benchmark,
-    their samples stand for them, and changes are conditional.
+    With --against, the runs of another file are what the history is otherwise. Where it has fewer than 5 runs of each
+    benchmark, their samples stand for them, and changes are conditional.
 
-    With --stored, the results of a commit that were imported are judged against the history up to --base, as on the page Compare.
+    With --stored, the results of a commit that were imported are judged against the history up to --base, as on the
+    page Compare.
 
     The exit code is 0 when nothing is worse, 1 when something regressed (or has a verdict of --fail-on), 2 when the
-    command could not do its work, and 3 when there are no data to judge by, as where the history is empty. Canaries do not
-    count; those that moved are named on standard error.
+    command could not do its work, and 3 when there are no data to judge by, as where the history is empty. Canaries do
+    not count; those that moved are named on standard error.
     """
     from knickpoint.cli.commands.check.printing import NO_PLOTS, print_gate, read_targets
     from knickpoint.cli.commands.check.sides import (

@@ -56,7 +56,10 @@ def _up_to(trend: Trend, position: int) -> Trend:
 
 
 def _with_new_results(trend: Trend, row: JudgedBenchmark) -> Trend:
-    """Return ``trend`` with the new value of ``row`` behind its last commit, in focus; as it is where there is no value."""
+    """Return ``trend`` with the new value of ``row`` behind its last commit, in focus.
+
+    As it is where there is no value.
+    """
     if math.isnan(row.after) or math.isnan(row.before) or not trend.positions.size:
         return trend
     names = trend.commit_name

@@ -118,8 +118,8 @@ def print_gate(
 ) -> None:
     """Print a verdict and its warnings, and write the reports; ``instance`` is the directory that the command names.
 
-    Text for people lists what is unchanged with ``everything`` only. Annotations go to standard output, or beside rows for programs
-    to standard error: GitHub reads both.
+    Text for people lists what is unchanged with ``everything`` only. Annotations go to standard output, or beside rows
+    for programs to standard error: GitHub reads both.
 
     Raises:
         InputError: a file cannot be written.
@@ -212,7 +212,10 @@ def _cells(row: JudgedBenchmark) -> Row:
 
 
 def _configuration_file(instance: str | None) -> str:
-    """Return the path of the configuration in the repository of the working directory; its name where it is not in there."""
+    """Return the path of the configuration in the repository of the working directory.
+
+    Its name where it is not in there.
+    """
     from knickpoint.history import find_work_tree
     from knickpoint.instance import CONFIG_FILE, find_instance
 

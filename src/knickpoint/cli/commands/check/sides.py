@@ -38,7 +38,10 @@ class ResultsFiles:
 def check_against_history(
     instance: str | None, files: ResultsFiles, options: GateOptions, *, base: str, line: str, draws: bool
 ) -> tuple[GateReport, ReportPlots]:
-    """Judge files by the history of an instance up to ``base``, "" for the merge base; with ``draws``, draw what fails."""
+    """Judge files by the history of an instance up to ``base``, "" for the merge base.
+
+    With ``draws``, draw what fails.
+    """
     with open_chosen_instance(instance) as opened:
         read = read_new_results(
             opened, files.paths, format=files.format, repository=files.repository, params=files.params

@@ -57,7 +57,7 @@ def _with_levels(series: NamedSeries, detection: Detection) -> Iterator[tuple[St
 
 
 def _place(series: NamedSeries, step: Step) -> str:
-    """Return what was found, and where; a drift lies between two values."""
+    """Return the kind and the place of a finding; a drift lies between two values."""
     if step.kind is not FindingKind.DRIFT:
         return f"{step.kind.value} at {step.index} (pos {series.positions[step.index]})"
     first, last = step.previous, step.after.last
@@ -139,7 +139,7 @@ def _key(text: str) -> str:
 
 
 def _evidence(cluster: Cluster) -> dict[str, Any]:
-    """Return what JSON has beyond the columns: the params of the members, and the evidence of the decision."""
+    """Return the fields that JSON has beyond the columns: the params of the members, and the evidence of the decision."""
     fields = {"params": cluster.params, "distances": cluster.distances, "centroid": cluster.centroid.tolist()}
     fields |= {"step": cluster.step, "evidence": cluster.evidence}
     return {name: json_ready(value) for name, value in fields.items()}

@@ -68,7 +68,7 @@ ROWS: Final = frozenset({"commits", "times", "releases"})
 
 
 def names_positions(parameters: Mapping[str, str]) -> bool:
-    """Return whether a parameter refers to positions, so that it differs between series."""
+    """Return True if a parameter refers to positions, so that it differs between series."""
     return _POSITIONS in {parameters.get("commits"), parameters.get("times")} or parameters.get(
         "releases", ""
     ).startswith(_AT_POSITIONS)
@@ -98,8 +98,8 @@ def _rows_of(series: NamedSeries, keys: list[float], texts: list[str]) -> tuple[
 def in_rows(series: NamedSeries, parameters: Mapping[str, str]) -> dict[str, Any]:
     """Return ``parameters`` for the method, with references to positions replaced by rows, commits and times.
 
-    ``series`` has at least one row. Rows with the same position are samples of one commit. Times are the positions, dates
-    in days. A release is at the last row at or before its position.
+    ``series`` has at least one row. Rows with the same position are samples of one commit. Times are the positions,
+    dates in days. A release is at the last row at or before its position.
 
     Raises:
         InputError: a release is not a position.
@@ -194,7 +194,7 @@ def _runs(series: NamedSeries, rows: list[int]) -> tuple[NDArray[np.float64], ..
     return tuple(run[~np.isnan(run)] for run in samples)
 
 
-# Say which series have too few values for a step, for ``knick detect``.
+# Name series with too few values for a step, for ``knick detect``.
 
 
 def end_if_too_short(series: Sequence[NamedSeries], method: str, parameters: Mapping[str, str]) -> None:

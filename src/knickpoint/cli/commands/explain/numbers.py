@@ -1,4 +1,7 @@
-"""Print everything that was decided about a trace: every step, every candidate, every check; ``knick explain --verbose``."""
+"""Print everything that was decided about a trace: every step, every candidate, every check.
+
+``knick explain --verbose``.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from knickpoint.watch.explanation.parts import ModeCause
 
 
-# Explain a change of the noise in sentences: its spread, the levels on both sides, and how far its distribution changed.
+# Explain a change of the noise in sentences: its spread, the levels on both sides, and how far its distribution
+# changed.
 
 
 _DIFFERENCE: Final = "largest difference of the shares below a bound"
@@ -75,7 +76,7 @@ def _of_values(step: ExplainedStep) -> Iterator[str]:
 
 
 def _levels_text(known: Mapping[str, float], unit: str) -> str:
-    """Return how many levels there were and are, and where they lie if there are several."""
+    """Return the number of levels before and after, with their places if there are several."""
     before, since = (int(known[f"levels {when}"]) for when in ("before", "since"))
     if before == since == 1:
         return "one level as before, with the values spread differently around it"
@@ -162,7 +163,7 @@ def _changes(explanation: Explanation) -> Iterator[str]:
 
 
 def _of_summary(summary: str, facts: Mapping[str, float]) -> Iterator[str]:
-    """Say which number of the samples the alert judges, and of how many commits there is none."""
+    """Name the statistic of the samples that the alert judges, and the number of commits without one."""
     few = int(facts.get(f"commits with too few samples for {summary}", 0))
     needed = int(facts.get(f"samples of a run that {summary} needs", 1))
     lacking = (
@@ -182,7 +183,7 @@ def _name(explanation: Explanation) -> str:
 
 
 def _cause(cause: ModeCause, levels: Sequence[float], unit: str) -> str:
-    """Return which level goes with which text of the fact that explains the levels."""
+    """Return the levels with the text of the fact that explains each."""
     parts = [
         f"{value_text(levels[each.mode], unit)} with {each.text or 'none'} ({each.share * 100:.0f} % of its {counted(each.count, 'value')})"
         for each in cause.texts
@@ -250,7 +251,7 @@ def _of_regions(explained: AlertExplanation, numbers: StepNumbers) -> str:
 
 
 def _of_levels(numbers: StepNumbers) -> str:
-    """Return what the levels are medians of, where that is not all of the values that were compared."""
+    """Return the values that the levels are medians of, if these are not all that were compared."""
     from knickpoint.detect.local_levels import NEAR
 
     if max(numbers.before.count, numbers.after.count) <= NEAR:
@@ -267,7 +268,7 @@ def _of_slope(explained: AlertExplanation, numbers: StepNumbers, unit: str) -> s
 
 
 def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
-    """Return why the step is a change point, or none."""
+    """Explain that the step is a change point, or none."""
     if step.point is None and step.reason:
         return f"It is no change point, because the alert rejected it: {step.reason}."
     decisive = next((check for check in _checks_at(explained, step) if check.bound is not None and check.passed), None)
@@ -284,7 +285,7 @@ def _checks_at(explained: AlertExplanation, step: ExplainedStep) -> Sequence[Che
 
 
 def _what_if(explained: AlertExplanation, step: ExplainedStep, before: str) -> str:
-    """Return what would make the answer another one."""
+    """Return the settings that would change the answer."""
     settlement = step.sighting.settlement
     if step.reason:
         alert = explained.alert
@@ -325,7 +326,7 @@ def _others(explained: AlertExplanation, chosen: ExplainedStep) -> Iterator[str]
 
 
 def _nearness(explained: ExplainedCandidate) -> float:
-    """Return how near a rejected candidate came: by the first check that it failed, relative to its bound."""
+    """Return the distance of a rejected candidate from acceptance: by the first failed check, relative to its bound."""
     failed = next((check for check in explained.candidate.checks if not check.passed), None)
     if failed is None or failed.bound is None:
         return float("-inf")

@@ -101,9 +101,10 @@ _TABLE: Final = (
 def alerts(*, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
     """Show what became of the findings of each alert and method, and what it missed.
 
-    Precision is the share of the decided findings that people acknowledged or linked to a ticket. Recall is the share of
-    the real changes that the alert found, of those found and those marked as missed. Both have the 95 % interval of
-    Wilson. Times are medians and 90th percentiles, from the commit to the finding, and from there to the first decision.
+    Precision is the share of the decided findings that people acknowledged or linked to a ticket. Recall is the share
+    of the real changes that the alert found, of those found and those marked as missed. Both have the 95 % interval of
+    Wilson. Times are medians and 90th percentiles, from the commit to the finding, and from there to the first
+    decision.
     """
     report = _measured(instance, since, until)
     if output is not OutputFormat.TEXT:

@@ -52,9 +52,10 @@ def _proposals(opened: Instance, period: Period) -> list[Proposal]:
 def proposals(*, replayed: bool, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
     """Propose changes of alerts, with the counts behind each.
 
-    raise lifts the least effect, calibrate lowers the rate of false alarms of the default method, mute leaves out values of
-    a param, split gives traces that jump between levels an alert of their own with the method modes. With --backtest the past is replayed in the traces with findings of the alert. Nothing
-    is changed: knick quality accept NAME does that.
+    raise lifts the least effect, calibrate lowers the rate of false alarms of the default method, mute leaves out
+    values of a param, split gives traces that jump between levels an alert of their own with the method modes. With
+    --backtest the past is replayed in the traces with findings of the alert. Nothing is changed: knick quality accept
+    NAME does that.
     """
     with open_chosen_instance(instance) as opened:
         found = [
@@ -84,7 +85,7 @@ def _row(proposal: Proposal) -> dict[str, Cell]:
 
 
 def _replay(opened: Instance, proposal: Proposal) -> dict[str, ReplayedCounts]:
-    """Return what people would have seen before and after, in the traces with findings of the alert."""
+    """Return the counts that people would have seen before and after, in the traces with findings of the alert."""
     from knickpoint.watch.backtest.preview import replay_change
 
     before, after = replay_change(opened.store, proposal.alert, proposal.changed)

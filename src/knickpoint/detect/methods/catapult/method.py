@@ -1,8 +1,8 @@
 """The change points of Catapult, the dashboard of Chromium: split by energy, test by permutation, then filter.
 
 A split is where the energy distance of the two sides, with squared differences, is largest. It is significant when few
-permutations of the values around it divide as well; then both sides are split in turn. Five filters remove splits that are
-small, short or gradual. The guide page ``docs/guide/detect/catapult.md`` has the formulas.
+permutations of the values around it divide as well; then both sides are split in turn. Five filters remove splits that
+are small, short or gradual. The guide page ``docs/guide/detect/catapult.md`` has the formulas.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from knickpoint.progress import Stage, report_progress
 # The start of k-means++ (Arthur and Vassilvitskii 2007) chooses rows that are far from those chosen before, so that few
 # iterations are needed; Skia Perf chooses rows evenly and stops when the total distance hardly changes.
 #
-# A centroid is a mean, and the mean of some hundred rows is as good a shape as that of thousands. So of many rows a sample
-# moves the centroids, and all rows are assigned at the end.
+# A centroid is a mean, and the mean of some hundred rows is as good a shape as that of thousands. So of many rows a
+# sample moves the centroids, and all rows are assigned at the end.
 
 
 _SKIA_EPSILON: Final = 1.0
@@ -53,7 +53,7 @@ class Iteration:
 
 
 def automatic_k(traces: int, *, compatible: bool = False) -> int:
-    """Return how many clusters to look for among ``traces``: 10, and 40 more for 30,000 traces.
+    """Return the number of clusters to look for among ``traces``: 10, and 40 more for 30,000 traces.
 
     Never more than one for five traces, so that clusters have members, and never more than 200. Skia
     has only the first of these rules.
@@ -85,9 +85,9 @@ def random_start(rows: Rows, k: int, seed: int) -> Rows:
 def k_means(rows: Rows, k: int, seed: int, *, threads: int = 1) -> Clustering:
     """Group ``rows`` by k-means, to convergence for up to 8,192 of them; the same for any number of threads.
 
-    Of more rows, a random sample of that many, or of 128 ``k`` if these are more, moves the centroids until hardly any of it
-    moves. Then each row goes to its nearest centroid, the centroids become the means of all their rows, and the rows are
-    assigned to these. The time grows with ``k`` x columns x (sample x iterations + rows).
+    Of more rows, a random sample of that many, or of 128 ``k`` if these are more, moves the centroids until hardly any
+    of it moves. Then each row goes to its nearest centroid, the centroids become the means of all their rows, and the
+    rows are assigned to these. The time grows with ``k`` x columns x (sample x iterations + rows).
     """
     sampled = max(_LEAST_SAMPLE, _SAMPLED * k)
     if len(rows) <= sampled:
@@ -216,10 +216,10 @@ def normalise(
 ) -> NDArray[np.float32]:
     """Return the shapes of the traces of ``frame``, a matrix of traces x commits with ``nan`` for missing.
 
-    Missing values are filled, the mean is taken off, and the rest divided by the population standard
-    deviation, or by ``floor`` times |mean| where that is larger, so that the noise of a nearly constant trace
-    is not magnified. With ``compatible``, ``floor`` is absolute, and a deviation not above it divides nothing. ``threads``
-    share the rows; the answer is the same.
+    Missing values are filled, the mean is taken off, and the rest divided by the population standard deviation, or by
+    ``floor`` times |mean| where that is larger, so that the noise of a nearly constant trace is not magnified. With
+    ``compatible``, ``floor`` is absolute, and a deviation not above it divides nothing. ``threads`` share the rows; the
+    answer is the same.
 
     Raises:
         SeriesError: not a matrix of finite or missing numbers; the message names row and column of an infinity.

@@ -1,9 +1,10 @@
 """The bound of one series: what the rate of false alarms needs, and what the series itself adds.
 
 The rate was measured on some repositories. A series adds to the bound where it is shorter, burstier or more serially
-dependent than theirs, and where its search rejects more near misses than usual. A short series, whose own estimate says little, adds what
-its weakest step lacks as evidence against autocorrelation (:mod:`knickpoint.detect.methods.default.acceptance`). What it adds never
-lowers the bound, so a smaller rate still finds no more.
+dependent than theirs, and where its search rejects more near misses than usual. A short series, whose own estimate says
+little, adds what its weakest step lacks as evidence against autocorrelation
+(:mod:`knickpoint.detect.methods.default.acceptance`). What it adds never lowers the bound, so a smaller rate still
+finds no more.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from knickpoint.native.segmentation import Segmentation, segment
 
 # Weigh a step in a short series against noise whose neighbours resemble each other, however strong that resemblance is.
 #
-# A few dozen values cannot tell an autocorrelation of 0.5 from a step: an estimate from them is 0.2 in the median. So it is not
-# estimated. Both explanations are weighed over all autocorrelations, each as likely as it is across repositories: the Bayes
-# factor of "one step, and noise of any autocorrelation" against "noise of any autocorrelation".
+# A few dozen values cannot tell an autocorrelation of 0.5 from a step: an estimate from them is 0.2 in the median. So
+# it is not estimated. Both explanations are weighed over all autocorrelations, each as likely as it is across
+# repositories: the Bayes factor of "one step, and noise of any autocorrelation" against "noise of any autocorrelation".
 
 
 PRIOR: Final = ((0.0, 0.6), (0.1, 0.15), (0.2, 0.02), (0.3, 0.06), (0.4, 0.16), (0.9, 0.01))
@@ -46,8 +47,8 @@ Floats = NDArray[np.float64]
 def evidence_against_dependence(values: Floats, place: int) -> float:
     """Return the logarithm of the Bayes factor of a step before ``place`` of ``values`` (1-D, finite), over all autocorrelations.
 
-    The level is flat, the scale has the prior of Jeffreys, and the size of the step is normal with a few standard deviations
-    of the noise. Infinite where the values lie exactly on both levels.
+    The level is flat, the scale has the prior of Jeffreys, and the size of the step is normal with a few standard
+    deviations of the noise. Infinite where the values lie exactly on both levels.
     """
     count, later = values.size, np.arange(values.size) >= place
     scaled = values / safe_unit(values)
@@ -79,7 +80,7 @@ def evidence_against_dependence(values: Floats, place: int) -> float:
 
 
 def _innovations(series: Floats) -> Floats:
-    """Return what each value adds to what its predecessor lets expect, for each autocorrelation, in one unit."""
+    """Return the innovation of each value over the prediction by its predecessor, for each autocorrelation, in one unit."""
     found = np.empty((_PHI.size, series.size))
     found[:, 0] = np.sqrt(1 - np.square(_PHI)) * series[0]
     found[:, 1:] = series[1:] - _PHI[:, None] * series[:-1]
@@ -109,9 +110,9 @@ LENGTHS: Final = (
 )
 """Log-odds that series of so many values add; between two lengths in proportion to the logarithm.
 
-Calibrated on generated independent noise: ``python benchmarks/accuracy.py rates`` prints the rates that result. The trees
-split by length, and jump where the real series that they learnt from begin (60 values) and end (300). The jump at 300 is taken
-back, that at 60 in part: it belongs to what finds changes in real series of this length, too.
+Calibrated on generated independent noise: ``python benchmarks/accuracy.py rates`` prints the rates that result. The
+trees split by length, and jump where the real series that they learnt from begin (60 values) and end (300). The jump at
+300 is taken back, that at 60 in part: it belongs to what finds changes in real series of this length, too.
 """
 
 _DEPENDENCE: Final = 1.0
@@ -149,8 +150,9 @@ _MOST: Final = 3.0
 class Acceptance:
     """The log-odds that a candidate of one series needs, and what they are the sum of.
 
-    ``promised`` is for the rate of false alarms; ``length``, ``dependence``, ``bursts`` and ``past`` are added. ``past`` comes
-    from ``near`` near misses where ``usual`` are usual. Their sum adds at most 3. ``doubt`` comes on top of it, in short series.
+    ``promised`` is for the rate of false alarms; ``length``, ``dependence``, ``bursts`` and ``past`` are added.
+    ``past`` comes from ``near`` near misses where ``usual`` are usual. Their sum adds at most 3. ``doubt`` comes on top
+    of it, in short series.
     """
 
     promised: float
@@ -184,7 +186,7 @@ class Acceptance:
 
 @lru_cache(maxsize=1024)
 def acceptance_by_length(size: int, false_alarms: float) -> Acceptance:
-    """Return what a series of ``size`` values needs at a rate of false alarms before its noise is known."""
+    """Return the acceptance of a series of ``size`` values at a rate of false alarms before its noise is known."""
     added = float(np.interp(math.log(max(size, 1)), _LOGS, _ADDED))
     return Acceptance(default_bound(false_alarms), added)
 
@@ -215,7 +217,8 @@ def _without_doubtful(
 ) -> tuple[Segmentation, Acceptance]:
     """Return ``found`` without weak steps of a short series that autocorrelation may explain, and the bound that leaves them out.
 
-    The weakest step needs as much more as it lacks evidence against it. Without that step the next one has longer levels.
+    The weakest step needs as much more as it lacks evidence against it. Without that step the next one has longer
+    levels.
     """
     needed = acceptance.bound
     while values.size < _SHORT and (kept := np.flatnonzero(found.rounds < 0)).size:

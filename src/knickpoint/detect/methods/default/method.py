@@ -1,13 +1,13 @@
 """The default method: robust segmentation, and a forest of decision trees that judges each candidate.
 
-Candidates come from two cheapest piecewise constant paths through the values, one stiff and one loose, with a loss that is
-bounded so that no outlier is worth a change. Each candidate is described by features that outliers, changing noise and
-autocorrelation do not distort. Decision trees, learnt on real noise with known changes, turn the features into the log-odds
-that this is a change of level. Changes that are certain without the trees have a head start that no tree can undo. The
-weakest candidate is dropped and its neighbours are described again, until all that are left reach the bound.
+Candidates come from two cheapest piecewise constant paths through the values, one stiff and one loose, with a loss that
+is bounded so that no outlier is worth a change. Each candidate is described by features that outliers, changing noise
+and autocorrelation do not distort. Decision trees, learnt on real noise with known changes, turn the features into the
+log-odds that this is a change of level. Changes that are certain without the trees have a head start that no tree can
+undo. The weakest candidate is dropped and its neighbours are described again, until all that are left reach the bound.
 
-:mod:`knickpoint.native.segmentation` does the search, ``model`` has the trees and the bounds, and ``evidence`` explains a
-score. The guide page ``docs/guide/detect/default.md`` describes the method in full.
+:mod:`knickpoint.native.segmentation` does the search, ``model`` has the trees and the bounds, and ``evidence`` explains
+a score. The guide page ``docs/guide/detect/default.md`` describes the method in full.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NAMED_FEATURES: Final = 8
 
 
 def _certainty_checks(proof: tuple[float, ...], *, accepted: bool) -> tuple[Check, ...]:
-    """Return whether the change is certain whatever the trees say, why, and how precisely it is located.
+    """Return the checks that the change is certain whatever the trees say, with the reason and the precision of its location.
 
     Where the trees alone accept a change, it needs no certainty, so its numbers have no bound.
     """
@@ -65,7 +65,7 @@ def _certainty_checks(proof: tuple[float, ...], *, accepted: bool) -> tuple[Chec
 
 
 def location_checks(found: Segmentation, number: int) -> tuple[Check, ...]:
-    """Return what programs read of the evidence of candidate ``number``: how precisely it is located."""
+    """Return the checks for programs about candidate ``number``: the precision of its location."""
     return (Check(LOCATION_INTERVAL, float(found.proofs[number, -1])),)
 
 
@@ -94,7 +94,7 @@ def candidate_checks(
 
 
 def rejection_reason(score: float, acceptance: Acceptance, false_alarms: float) -> str:
-    """Return why a candidate with this score is no step."""
+    """Return the reason for which a candidate with this score is not a step."""
     chance = 1 / (1 + math.exp(-score))
     needed = 1 / (1 + math.exp(-acceptance.bound))
     return (
@@ -120,14 +120,15 @@ def detect_default(
     """Find changes of level in a series; this is the method to use when in doubt.
 
     ``false_alarms`` is how many false alarms per 1,000 commits you accept in a series without change, as measured on
-    real benchmark histories. A larger number finds smaller changes, and everything that a smaller number finds. A
-    level shorter than 3 measured values is never reported, so a lone spike is not a finding. A level of 3 or more that
-    lies too far from both neighbours to be there by chance is always reported. Where the series flips between the same
-    levels again and again, flips are no steps, but changes of the levels and of their shares are; without ``modes`` each flip
-    is a step. ``candidates`` says whether to return the candidates, which takes more time.
+    real benchmark histories. A larger number finds smaller changes, and everything that a smaller number finds. A level
+    shorter than 3 measured values is never reported, so a lone spike is not a finding. A level of 3 or more that lies
+    too far from both neighbours to be there by chance is always reported. Where the series flips between the same
+    levels again and again, flips are no steps, but changes of the levels and of their shares are; without ``modes``
+    each flip is a step. ``candidates`` says whether to return the candidates, which takes more time.
 
-    With ``drift``, a slow change is one finding of the kind DRIFT instead of a staircase of steps. It is reported when it
-    has moved the level by the share ``drift_effect`` of it. Exact values, such as sizes, are judged by their usual changes.
+    With ``drift``, a slow change is one finding of the kind DRIFT instead of a staircase of steps. It is reported when
+    it has moved the level by the share ``drift_effect`` of it. Exact values, such as sizes, are judged by their usual
+    changes.
 
     With ``noise``, a lasting change of the spread of the noise, or of its distribution, is a finding of the kind NOISE;
     ``false_alarms`` holds for these by themselves.
@@ -176,8 +177,8 @@ def detect_default_many(
 ) -> list[tuple[Step, ...]]:
     """Return for each row of ``frame`` the steps that :func:`detect_default` finds, with one search for all rows.
 
-    Most series have no candidate that stays, and nothing that could be a pattern: they are done after the search. Without
-    ``evidence`` a step carries of what the search says about it only how far its place may be off.
+    Most series have no candidate that stays, and nothing that could be a pattern: they are done after the search.
+    Without ``evidence`` a step carries of what the search says about it only how far its place may be off.
     """
     settings = _Settings(
         false_alarms, modes=modes, drift=drift, drift_effect=drift_effect, noise=noise, evidence=evidence
@@ -233,7 +234,7 @@ def _pattern_of(
     acceptance: Acceptance,
     settings: _Settings,
 ) -> Pattern:
-    """Return what the steps that the search kept describe together, better than each by itself."""
+    """Return the pattern that describes the kept steps together better than each by itself."""
     steps = _steps_of(values, series, found, acceptance, evidence=settings.evidence)
     scale, phi, _, _ = found.facts
     subject = Subject(

@@ -135,8 +135,8 @@ class _Points:
 class _MeasuredPoints:
     """The points that are measured in every trace.
 
-    ``rows`` are the traces and ``columns`` the commits of the frame, ``noise`` is a standard deviation for each trace, and
-    values were divided by ``unit``.
+    ``rows`` are the traces and ``columns`` the commits of the frame, ``noise`` is a standard deviation for each trace,
+    and values were divided by ``unit``.
     """
 
     rows: list[int]
@@ -194,8 +194,8 @@ def detect_e_divisive_joint(
 ) -> list[Detection]:
     """Find where several traces together change level, such as the metrics of one benchmark.
 
-    Returns one detection for each trace: rows, Q, p and candidates are the same for all traces, levels are its own. Only
-    commits at which every trace is measured count; a trace that is never measured takes no part. A scan takes
+    Returns one detection for each trace: rows, Q, p and candidates are the same for all traces, levels are its own.
+    Only commits at which every trace is measured count; a trace that is never measured takes no part. A scan takes
     O(traces x T^2) time and O(traces x T) memory.
 
     Args:

@@ -1,8 +1,8 @@
 """E-Divisive with permutations: a split counts when shuffled clusters rarely have a Q as large.
 
-After Matteson and James: the best split of all clusters is the candidate. Its Q is compared with the largest Q after the
-values inside each cluster were shuffled, many times. If few shuffles reach it, its cluster is split in two and the search
-goes on; the first candidate that is not significant ends it.
+After Matteson and James: the best split of all clusters is the candidate. Its Q is compared with the largest Q after
+the values inside each cluster were shuffled, many times. If few shuffles reach it, its cluster is split in two and the
+search goes on; the first candidate that is not significant ends it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ class SearchSettings:
 
     Attributes:
         alpha: power of the distance.
-        v_form: whether inner distances are averaged over points squared, as in the V form of Q, not over pairs (U form).
+        v_form: whether inner distances are averaged over points squared, as in the V form of Q, not over pairs (U
+            form).
         vary_end: whether the right block may end before the end of its cluster: a scan over (tau, kappa).
         minimum_segment: values that a block has at least.
         p: level of the test.
@@ -45,7 +46,10 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExaminedSplit:
-    """A split that was examined. ``index`` counts measured values, ``score`` is Q, ``p_value`` None where it has no meaning."""
+    """A split that was examined.
+
+    ``index`` counts measured values, ``score`` is Q, ``p_value`` None where it has no meaning.
+    """
 
     index: int
     score: float
@@ -56,7 +60,9 @@ class ExaminedSplit:
 
 
 def best_split(values: NDArray[np.float64], settings: SearchSettings) -> tuple[int, float]:
-    """Return the index of the largest Q in ``values`` and that Q; index 0 when all are equal, or too few for two blocks.
+    """Return the index of the largest Q in ``values`` and that Q.
+
+    Index 0 when all are equal, or too few for two blocks.
 
     A Q that differs from the largest by rounding counts as equal; the first of them wins.
     """

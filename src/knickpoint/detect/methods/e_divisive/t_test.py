@@ -1,8 +1,8 @@
 """E-Divisive with a t-test at each split, in one window or in sliding ones, as Hunter and Apache Otava do it.
 
 Splits are searched at a lenient level, so that weak ones can shape the windows after them. Then the least significant
-split is merged, again and again, until all are significant at ``p`` and large enough (Fleming and others, "Hunter", 2023).
-The kernel ``split_windows`` does both and reports what became of each split.
+split is merged, again and again, until all are significant at ``p`` and large enough (Fleming and others, "Hunter",
+2023). The kernel ``split_windows`` does both and reports what became of each split.
 """
 
 from __future__ import annotations

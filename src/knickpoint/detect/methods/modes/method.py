@@ -48,7 +48,7 @@ class Partition:
 
 
 def _walk_back(begins: list[Places], size: int) -> Places:
-    """Return where each group begins, ascending, of the division into ``len(begins) + 1`` groups."""
+    """Return the begin of each group, ascending, of the division into ``len(begins) + 1`` groups."""
     bounds: list[int] = []
     last = size - 1
     for begin in reversed(begins):
@@ -216,8 +216,9 @@ def absorb_short_visits(
 ) -> tuple[list[Visit], list[Visit]]:
     """Return the visits that last, and those that are ignored; ``labels`` are the modes of the values in order.
 
-    A window of ``window`` values does not show visits shorter than ``window - 1``. Those between visits to one other mode
-    are merged into it, the shortest first. Then the others, at an end or between two modes, are merged into a neighbour.
+    A window of ``window`` values does not show visits shorter than ``window - 1``. Those between visits to one other
+    mode are merged into it, the shortest first. Then the others, at an end or between two modes, are merged into a
+    neighbour.
     """
     visits = _visits(labels)
     longest = min(window - 2, labels.size)

@@ -1,8 +1,8 @@
 """Step fit: slide a window over the series and measure how much of a step lies at its middle.
 
-The method of Skia Perf: eight kinds of fit, rules that combine them, and refiners that turn neighbouring windows in which
-the rule holds into a single step. :mod:`knickpoint.detect.window_fits` has the fits and the rules, ``window_decisions``
-decides which windows are steps, and ``refinement`` gives each step its bounds. The guide page
+The method of Skia Perf: eight kinds of fit, rules that combine them, and refiners that turn neighbouring windows in
+which the rule holds into a single step. :mod:`knickpoint.detect.window_fits` has the fits and the rules,
+``window_decisions`` decides which windows are steps, and ``refinement`` gives each step its bounds. The guide page
 ``docs/guide/detect/step_fit.md`` has the formulas.
 """
 

@@ -88,7 +88,7 @@ def _in_deviations(distance: float, sample: Floats, floor: float) -> float:
 def single_point_stands_out(
     point: float, baseline: Floats, kind: Kind, bound: float, *, floor: float, compatible: bool = False
 ) -> bool:
-    """Return whether one value is a step away from ``baseline`` by the same measure as the windows.
+    """Return True if one value is a step away from ``baseline`` by the same measure as the windows.
 
     Kinds that need two samples fall back to Cohen's d of at least 2, with the spread of the baseline.
     """
@@ -122,7 +122,7 @@ def _common_fit(result: RuleResult, area: Area) -> int:
 
 
 def strengths(result: RuleResult, index: int) -> NDArray[np.float64]:
-    """Return how strong each window is by the fit at ``index``, larger being stronger."""
+    """Return the strength of each window by the fit at ``index``, larger being stronger."""
     fit = result.fits[index]
     value = np.asarray(fit.value, dtype=np.float64)
     strength = 1 - value if fit.kind == "mann_whitney_u" else np.abs(value)
@@ -130,7 +130,7 @@ def strengths(result: RuleResult, index: int) -> NDArray[np.float64]:
 
 
 def _is_open(strength: NDArray[np.float64], highest: int) -> bool:
-    """Return whether a side of ``highest`` has no weaker window before a stronger one."""
+    """Return True if a side of ``highest`` has no weaker window before a stronger one."""
     if strength.size == 1:
         return False
     top = strength[highest]

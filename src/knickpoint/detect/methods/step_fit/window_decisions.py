@@ -62,7 +62,7 @@ class SeriesWindows:
         return int(self.rows[window + self.middle])
 
     def checks(self, window: int) -> tuple[Check, ...]:
-        """Return what the rule compared in ``window``."""
+        """Return the comparisons of the rule in ``window``."""
         return explain_window(self.rule, self.result, window, unit=self.unit)
 
 
@@ -172,7 +172,7 @@ def decide_windows(series: SeriesWindows, refiner: Refiner) -> WindowDecisions:
 
 
 def _rejection(series: SeriesWindows, decisions: WindowDecisions, window: int) -> Rejection:
-    """Return why ``window``, which is not accepted, is no step."""
+    """Return the reason for which ``window`` is not a step."""
     if series.result.movement[window] == 0:
         return _NO_STEP if series.result.decisive[window] >= 0 else _TOO_FEW
     if series.movement[window] == 0:

@@ -1,7 +1,7 @@
 """The Talos t-test: compare the values before and after each commit, and blame the local maximum of t.
 
-Mozilla's method for Talos and Perfherder. Near values weigh more than far ones, so that a change does not have an echo a
-window away. After a detection the window before a place starts again at its shortest. ``windows`` computes t, and the
+Mozilla's method for Talos and Perfherder. Near values weigh more than far ones, so that a change does not have an echo
+a window away. After a detection the window before a place starts again at its shortest. ``windows`` computes t, and the
 functions here decide which place is to blame. The guide page ``docs/guide/detect/t_test.md`` has the formulas.
 """
 

@@ -76,7 +76,8 @@ class _Sums:
 def weighted_sample(windows: Floats, lengths: NDArray[np.int64], weights: Weights) -> Sample:
     """Return the statistics of the first ``lengths[i]`` values of each row, the value nearest to the candidate first.
 
-    Triangular weights fall from 1 to 1 / length. In the variance every value has the same weight, with divisor count - 1.
+    Triangular weights fall from 1 to 1 / length. In the variance every value has the same weight, with divisor count -
+    1.
     """
     return _Sums.of(windows).first(lengths, weights)
 

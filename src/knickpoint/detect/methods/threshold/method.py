@@ -23,7 +23,8 @@ from knickpoint.model.step import Candidate, Check, Detection
 
 # How unusual each change is among all changes of a series, in robust standard deviations.
 #
-# The scale is the median of absolute deviations, or their mean where most changes are equal (Iglewicz and Hoaglin 1993).
+# The scale is the median of absolute deviations, or their mean where most changes are equal (Iglewicz and Hoaglin
+# 1993).
 
 
 _MEAN: Final = 1.2533
@@ -179,11 +180,11 @@ class _Changes:
         return checks
 
     def is_confirmed(self, place: int) -> bool:
-        """Return whether the next value lies as far to the same side."""
+        """Return True if the next value lies as far to the same side."""
         return place + 1 < self.direction.size and bool(self.direction[place + 1] == self.direction[place])
 
     def began_earlier(self, place: int) -> bool:
-        """Return whether the value before shows the change, too, compared with another run than ``place`` is."""
+        """Return True if the value before shows the change, too, compared with another run than ``place`` is."""
         same = bool(self.direction[place - 1] == self.direction[place])
         return same and not bool(self.comparison.adjacent[place])
 

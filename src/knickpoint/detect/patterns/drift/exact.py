@@ -1,7 +1,7 @@
 """Recognise steps and drifts of exact values: sizes and counts that have no noise, so every change of them is real.
 
-Each change is compared with the usual changes of the series. Unusual ones are steps. The others are summed, and what they
-move in one direction is a drift where the sum is large enough. See ``docs/decisions/default-method-shapes.md``.
+Each change is compared with the usual changes of the series. Unusual ones are steps. The others are summed, and what
+they move in one direction is a drift where the sum is large enough. See ``docs/decisions/default-method-shapes.md``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _LEVEL_LENGTH: Final = 15
 _NOISY: Final = 0.25
 """Squares of changes over twice the squares within levels from which values are noise around these levels.
 
-For independent noise it is 1, for noise with an autocorrelation of 0.5 it is 0.5. Values whose changes add up move away from
-any level, so that it is about three divided by the length of a level.
+For independent noise it is 1, for noise with an autocorrelation of 0.5 it is 0.5. Values whose changes add up move away
+from any level, so that it is about three divided by the length of a level.
 """
 
 _LARGEST_WHOLE: Final = 2.0**53
@@ -111,7 +111,7 @@ def _changes_of(values: Floats) -> _Changes | None:
 
 
 def _is_noise_around_levels(subject: Subject) -> bool:
-    """Return whether levels between the strongest steps explain the values better than changes that add up.
+    """Return True if levels between the strongest steps explain the values better than changes that add up.
 
     A few changes of noise may happen not to return, and those of noise that neighbours share return late: where noisy
     values are whole, such as nanoseconds, their changes alone do not tell (von Neumann's ratio, 1941, within levels).

@@ -27,8 +27,8 @@ _QUANTILE: Final = NormalDist().inv_cdf(0.975)
 class Found:
     """A finding among measured values.
 
-    ``first`` is the first value that it moved, ``last`` the last value of a drift, and that before the next finding for a
-    step. Both are indices of measured values.
+    ``first`` is the first value that it moved, ``last`` the last value of a drift, and that before the next finding for
+    a step. Both are indices of measured values.
     """
 
     kind: FindingKind
@@ -56,7 +56,7 @@ def interval_checks(estimate: SizeEstimate) -> tuple[Check, ...]:
 
 
 def reference_checks(levels: NDArray[np.float64], end: float) -> tuple[Check, ...]:
-    """Return how far the level at the ``end`` of a drift lies from the lowest and the highest of ``levels`` up to its start.
+    """Return the distance of the level at the ``end`` of a drift from the lowest and the highest of ``levels`` up to its start.
 
     One of the two is the best level so far; which one depends on what is measured.
     """

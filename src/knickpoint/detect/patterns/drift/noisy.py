@@ -1,8 +1,8 @@
 """Recognise the drift of noisy values: slopes explain them better than steps alone.
 
-A cheap look decides whether a series needs the search at all: its levels still rise or fall by themselves, or its steps form
-a staircase. Then the model with slopes has to be better than the one with steps by the Bayesian information criterion, with
-the noise that neighbours share taken into account. See ``docs/decisions/default-method-shapes.md``.
+A cheap look decides whether a series needs the search at all: its levels still rise or fall by themselves, or its steps
+form a staircase. Then the model with slopes has to be better than the one with steps by the Bayesian information
+criterion, with the noise that neighbours share taken into account. See ``docs/decisions/default-method-shapes.md``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ _LIKELIHOOD: Final = 2 * math.log(20)
 def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     """Return the findings of a series that drifts, None where steps describe it as well.
 
-    A drift that moves the level by less than ``effect`` of it is no finding, and the steps that it explains are none either.
+    A drift that moves the level by less than ``effect`` of it is no finding, and the steps that it explains are none
+    either.
     """
     values = subject.series.values
     places = _places_of(subject, subject.steps)
@@ -82,7 +83,7 @@ def _places_of(subject: Subject, steps: tuple[Step, ...]) -> tuple[int, ...]:
 
 
 def _may_drift(subject: Subject, places: tuple[int, ...]) -> bool:
-    """Return whether levels rise or fall by themselves, or steps form a staircase."""
+    """Return True if levels rise or fall by themselves, or steps form a staircase."""
     if not subject.noise > 0:
         return False
     up, down = (_longest_staircase(subject.steps, way) for way in Movement) if len(places) > 1 else (0, 0)
@@ -112,11 +113,11 @@ def _error_of_means(noise: float, autocorrelation: float) -> float:
 
 
 def may_rise_or_fall(rows: Floats, noise: Floats, autocorrelation: Floats) -> NDArray[np.bool_]:
-    """Return which ``rows`` (series x commits, nan for missing), all without steps, may be searched for drift.
+    """Return the ``rows`` (series x commits, nan for missing), all without steps, that may be searched for drift.
 
-    ``noise`` and ``autocorrelation`` have one number for each row. This is the cheap look of :func:`recognise_drift` at many
-    series at once. Its sums are rounded in another order, so it gives way by more than rounding can make: it may let a
-    series pass, but it never keeps one from the search.
+    ``noise`` and ``autocorrelation`` have one number for each row. This is the cheap look of :func:`recognise_drift` at
+    many series at once. Its sums are rounded in another order, so it gives way by more than rounding can make: it may
+    let a series pass, but it never keeps one from the search.
     """
     held = ~np.isnan(rows)
     counts = np.count_nonzero(held, axis=1)
@@ -134,7 +135,7 @@ def may_rise_or_fall(rows: Floats, noise: Floats, autocorrelation: Floats) -> ND
 
 
 def _longest_staircase(steps: tuple[Step, ...], way: Movement) -> int:
-    """Return how many steps follow each other in one direction at most."""
+    """Return the largest number of steps in a row in one direction."""
     longest = run = 0
     for step in steps:
         run = run + 1 if step.movement is way else 0
@@ -201,7 +202,10 @@ def _drift(subject: Subject, searched: SearchedTrend, rise: Rise, *, unit: float
 
 
 def _step_beside(trend: Trend, number: int, step: Step, unit: float) -> Found:
-    """Return a step that is left where the slopes are taken out, the ``number``-th of the model; its size is its jump."""
+    """Return a step that is left where the slopes are taken out, the ``number``-th of the model.
+
+    Its size is its jump.
+    """
     place, jump = trend.places[number - 1], float(trend.coefficients[number])
     moved = trend.moved()
     rate = float(moved[min(place + 1, moved.size - 1)] - moved[place])

@@ -1,8 +1,8 @@
 """Levels, steps and slow changes of a series: a model that is fitted robustly, and what it costs.
 
 A *slope* leads in a straight line from one place to another; before and after it the level stands still. The model of a
-series is a sum: a first level, a jump at each step, a rise along each slope. Values further than three deviations from the
-model count as if they were three away, so no outlier bends it.
+series is a sum: a first level, a jump at each step, a rise along each slope. Values further than three deviations from
+the model count as if they were three away, so no outlier bends it.
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ class Trend:
         return self.fitted + _clipped(self.residuals, self.noise)
 
     def moved(self, *, without: int | None = None) -> Floats:
-        """Return how far the slopes have moved each value, perhaps ``without`` one of them."""
+        """Return the movement of each value by the slopes, perhaps ``without`` one of them."""
         kept = [number for number in range(len(self.slopes)) if number != without]
         columns = _slope_columns(self.fitted.size, [self.slopes[number] for number in kept])
         return np.asarray(self.rates[kept] @ columns, dtype=np.float64)
 
     def price(self) -> float:
-        """Return what the steps and slopes cost by the Bayesian information criterion."""
+        """Return the cost of the steps and slopes by the Bayesian information criterion."""
         described = _STEP_COSTS * len(self.places) + _SLOPE_COSTS * len(self.slopes)
         return described * math.log(self.fitted.size)
 
@@ -106,17 +106,17 @@ def _clipped(residuals: Floats, noise: float) -> Floats:
 
 
 def _slope_columns(size: int, slopes: list[Slope]) -> Floats:
-    """Return how many values of each slope lie up to each value: slopes x values."""
+    """Return the number of values of each slope up to each value: slopes x values."""
     places = np.arange(size, dtype=np.float64)
     columns = [np.clip(places, slope.start, slope.end) - slope.start for slope in slopes]
     return np.array(columns).reshape(len(slopes), size)
 
 
 def _inflation(residuals: Floats, noise: float) -> float:
-    """Return how much neighbours that resemble each other raise the variance of a mean of many residuals.
+    """Return the factor by which similar neighbours raise the variance of a mean of many residuals.
 
-    It is the larger one of what the autocorrelation at lag 1 says, and of what the means of blocks say where they vary at
-    least twice as much as those of independent values.
+    It is the larger one of what the autocorrelation at lag 1 says, and of what the means of blocks say where they vary
+    at least twice as much as those of independent values.
     """
     kept = _clipped(residuals, noise)
     total = float(kept @ kept)
@@ -172,7 +172,8 @@ def _deviation(residuals: Floats) -> float:
 def advantage(steps: Trend, sloped: Trend) -> float:
     """Return by how much the model with slopes is better than the one with ``steps`` alone: twice the logarithm of odds.
 
-    Both are judged by the smaller noise, and by the smaller inflation: a model that does not fit makes noise of its misfit.
+    Both are judged by the smaller noise, and by the smaller inflation: a model that does not fit makes noise of its
+    misfit.
     """
     noise, inflation = min(steps.noise, sloped.noise), min(steps.inflation, sloped.inflation)
     return steps.cost(noise, inflation) - sloped.cost(noise, inflation)
@@ -180,7 +181,10 @@ def advantage(steps: Trend, sloped: Trend) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """A stretch of slopes in one direction, from the value ``start`` to the value ``end``; ``error`` is that of the size."""
+    """A stretch of slopes in one direction, from the value ``start`` to the value ``end``.
+
+    ``error`` is that of the size.
+    """
 
     start: int
     end: int
@@ -219,9 +223,9 @@ def _rise(trend: Trend, start: int, end: int) -> Rise:
 
 # Where a slope begins and ends: the best of all pairs of places on a grid, all compared at once.
 #
-# A slope between two places is the difference of two ramps, one that begins at each. With the levels between the steps taken
-# out, what a slope explains follows from the products of the ramps with each other and with the values, so a grid of k places
-# costs O(k n + k^2) and not O(k^2 n).
+# A slope between two places is the difference of two ramps, one that begins at each. With the levels between the steps
+# taken out, what a slope explains follows from the products of the ramps with each other and with the values, so a grid
+# of k places costs O(k n + k^2) and not O(k^2 n).
 
 
 _GRID: Final = 40
@@ -244,7 +248,7 @@ class _Ramps:
     gram: Floats
 
     def explained(self) -> Floats:
-        """Return how much of the sum of squares the slope from each place to each other explains, -1 for too short ones."""
+        """Return the part of the sum of squares that the slope from each place to each other explains, -1 for too short ones."""
         rises = np.diag(self.gram)
         spread = rises[:, None] + rises[None, :] - 2 * self.gram
         share = np.square(self.products[:, None] - self.products[None, :])
@@ -306,7 +310,7 @@ def best_slope(values: Floats, places: tuple[int, ...]) -> tuple[Slope, float] |
 
 
 def start_interval(values: Floats, places: tuple[int, ...], slope: Slope, worth: float) -> int:
-    """Return how many values the start of ``slope`` may be off: the farthest one that explains less by at most ``worth``."""
+    """Return the number of values that the start of ``slope`` may be off: the farthest one that explains less by at most ``worth``."""
     reach = max(0, slope.end - SHORTEST)
     starts = np.unique(np.append(np.linspace(0, reach, 2 * _GRID).round().astype(np.int64), (slope.start, slope.end)))
     explained = _ramps(values, places, starts).explained()[:, np.searchsorted(starts, slope.end)]

@@ -1,8 +1,8 @@
 """Find the steps and slopes of a series together: slopes are fitted beside steps, steps are found in what slopes leave.
 
-A staircase of steps hides a slope, and a large step looks like a steep one. So the search begins from several sets of steps:
-none, those of the first search, and those of them that stand out. From each it goes to and fro between slopes and steps until
-neither changes.
+A staircase of steps hides a slope, and a large step looks like a steep one. So the search begins from several sets of
+steps: none, those of the first search, and those of them that stand out. From each it goes to and fro between slopes
+and steps until neither changes.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _further_step(trend: Trend) -> int | None:
 
 
 def _fits(sloped: Trend, steps: Trend) -> bool:
-    """Return whether one slope leaves no step, nothing but noise, and is better than ``steps``.
+    """Return True if one slope leaves no step, nothing but noise, and is better than ``steps``.
 
     Of several slopes, a steep one may stand for a step.
     """

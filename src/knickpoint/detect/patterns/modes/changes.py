@@ -58,7 +58,7 @@ def levels_of_regimes(values: Floats, visits: Visits, regimes: Sequence[Regime])
 
 
 def compare_regimes(values: Floats, visits: Visits, regimes: Sequence[Regime]) -> list[Change]:
-    """Return what changed at the beginning of each regime but the first."""
+    """Return the changes at the beginning of each regime but the first."""
     return [_change(values, visits, before, after) for before, after in pairwise(regimes)]
 
 
@@ -84,8 +84,8 @@ def _change(values: Floats, visits: Visits, before: Regime, after: Regime) -> Ch
 def relocate(values: Floats, visits: Visits, regimes: Sequence[Regime]) -> tuple[Regime, ...]:
     """Move the beginning of each regime to where the levels of both sides explain the values best.
 
-    Modes of one regime may lie so near to modes of the next that a value got the label of the other one. Where the modes of
-    one regime are among those of the other, the values say nothing more, and the place stays.
+    Modes of one regime may lie so near to modes of the next that a value got the label of the other one. Where the
+    modes of one regime are among those of the other, the values say nothing more, and the place stays.
     """
     moved = list(regimes)
     for number in range(1, len(moved)):
@@ -124,7 +124,7 @@ def without_modes(values: Floats, visits: Visits, regimes: Sequence[Regime], cha
 
 
 def _places(values: Floats, visits: Visits, regime: Regime, levels: Floats) -> NDArray[np.int64]:
-    """Return which of the modes of a regime each of its values belongs to, the nearest where it has a label of another one."""
+    """Return the mode of a regime that each of its values belongs to, the nearest if it has a label of another one."""
     inside = slice(regime.first, regime.last + 1)
     modes, labels = np.array(regime.modes), visits.labels[inside]
     places = np.searchsorted(modes, labels).clip(max=modes.size - 1)
@@ -143,10 +143,11 @@ def _groups(regimes: Sequence[Regime], changes: Sequence[Change]) -> list[list[R
     return groups
 
 
-# Find new levels that a flipping series visits rarely, for single values: the modes have none of them, and a lone value is an outlier.
+# Find new levels that a flipping series visits rarely, for single values: the modes have none of them, and a lone value
+# is an outlier.
 #
-# Values far from every mode that agree with each other are visits to a level. Where the series had that level all along, its visits
-# lie anywhere; that all of them lie behind some place has a chance that falls with each visit.
+# Values far from every mode that agree with each other are visits to a level. Where the series had that level all
+# along, its visits lie anywhere; that all of them lie behind some place has a chance that falls with each visit.
 
 
 _FAR: Final = 4.5

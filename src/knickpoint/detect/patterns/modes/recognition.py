@@ -69,8 +69,8 @@ Floats = NDArray[np.float64]
 class _Description:
     """What is reported at a place: the score, what changed, and why.
 
-    ``calm`` says that the series flips on neither side. ``error_of_shares`` is the standard error that the size has because the
-    shares of the modes are only known from so many visits; 0 where it does not depend on them.
+    ``calm`` says that the series flips on neither side. ``error_of_shares`` is the standard error that the size has
+    because the shares of the modes are only known from so many visits; 0 where it does not depend on them.
     """
 
     score: float
@@ -116,7 +116,8 @@ def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
     if found.log_odds < _LEAST_ODDS or not any(regime.flips for regime in found.regimes):
         return None
     if len(found.regimes) > 1:
-        # Modes of one regime may have been taken for near ones of another: estimate them in each by itself, and divide again.
+        # Modes of one regime may have been taken for near ones of another: estimate them in each by itself, and divide
+        # again.
         regimes = relocate(values, visits, found.regimes)
         visits = sort_again(values, visits, levels_of_regimes(values, visits, regimes))
         if visits.levels.size < 2:
@@ -129,7 +130,10 @@ def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
 
 
 def _may_flip(visits: Visits, steps: int) -> bool:
-    """Return whether there are enough returns; with two steps there is one that the search found, so others must be clear."""
+    """Return True if there are enough returns.
+
+    With two steps there is one that the search found, so others must be clear.
+    """
     count = visits.levels.size
     if visits.returns < _FEWEST_RETURNS or not 1 < count <= _MOST_MODES:
         return False
@@ -146,7 +150,7 @@ def _returns(visits: Visits, shortest: int) -> int:
 
 
 def levels_recur(steps: Sequence[Step]) -> bool:
-    """Return whether a level comes back after ``steps`` (sorted by index) left it, soon enough to be a mode."""
+    """Return True if a level comes back after ``steps`` (sorted by index) left it, soon enough to be a mode."""
     if len(steps) < _FEWEST_STEPS:
         return False
     if len(steps) <= _FEW_STEPS and min(step.after.count for step in steps[:-1]) >= _LONG_VISIT:
@@ -250,12 +254,12 @@ def _flips_at(place: int, regimes: Sequence[Regime]) -> bool:
 
 
 def _kind(change: Change) -> FindingKind:
-    """Return whether all values moved, which is a step, or only the share of the time in each mode is another."""
+    """Return the kind of a change: a step if all values moved, else a mode if the time in each mode changed."""
     return FindingKind.STEP if change.shift is not None or change.moved >= 1 else FindingKind.MODE
 
 
 def _numbers(modes: _Modes) -> tuple[Check, ...]:
-    """Return what speaks for flipping."""
+    """Return the evidence for flipping."""
     visits, odds = modes.visits, modes.log_odds
     nearest = float(np.diff(visits.levels).min() / visits.noise)
     return (
@@ -268,7 +272,7 @@ def _numbers(modes: _Modes) -> tuple[Check, ...]:
 
 
 def _checks_of_rare(rare: RareLevel) -> tuple[Check, ...]:
-    """Return what speaks for a new level that single values visit."""
+    """Return the evidence for a new level that single values visit."""
     return (
         Check("new level", rare.level),
         Check("visits to the new level", float(rare.visits)),
@@ -278,7 +282,7 @@ def _checks_of_rare(rare: RareLevel) -> tuple[Check, ...]:
 
 
 def _checks(modes: _Modes, change: Change, regime: Regime) -> tuple[Check, ...]:
-    """Return what speaks for a change between regimes, and for flipping at all."""
+    """Return the evidence for a change between regimes, and for flipping at all."""
     shifted = () if change.shift is None else (Check("shift of all levels", change.shift),)
     return (
         Check("log-odds of another way of flipping", regime.evidence, ">=", _LEAST_CHANGE),

@@ -1,9 +1,10 @@
 """Divide the visits to modes into regimes: stretches of one way of flipping, or of one level.
 
-Two explanations compete for each stretch of visits. *A level*: the series stays, and every change of it is a step, which is
-rare (one in 200 commits) and seldom ends at a level that was there before. *Flipping*: the series leaves a mode with a chance
-of its own at every commit, goes to the others in their shares, and comes back. The chances are unknown, so they are integrated
-out. The best division of all visits into stretches of either kind is found by dynamic programming.
+Two explanations compete for each stretch of visits. *A level*: the series stays, and every change of it is a step,
+which is rare (one in 200 commits) and seldom ends at a level that was there before. *Flipping*: the series leaves a
+mode with a chance of its own at every commit, goes to the others in their shares, and comes back. The chances are
+unknown, so they are integrated out. The best division of all visits into stretches of either kind is found by dynamic
+programming.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ def _noise_within(values: Floats, breaks: Sequence[int]) -> float:
 
 
 def _distinct_levels(found: Sequence[tuple[float, int]], noise: float) -> Floats:
-    """Return the ``found`` levels, ascending; those too near to be two modes are merged by their weights, the nearest first."""
+    """Return the ``found`` levels, ascending.
+
+    Those too near to be two modes are merged by their weights, the nearest first.
+    """
     levels = sorted(found)
     while len(levels) > 1:
         gaps = [above[0] - below[0] for below, above in pairwise(levels)]
@@ -180,8 +184,9 @@ Places = NDArray[np.int64]
 class Regime:
     """A stretch of values, ``first`` to ``last`` inclusive, in which the series flips, or stays at one level.
 
-    ``visits`` counts the visits to modes, ``modes`` names those that occur, ascending, with their ``shares`` of the values.
-    ``evidence`` is how much likelier, as a logarithm, the beginning of this regime is than the regime before going on.
+    ``visits`` counts the visits to modes, ``modes`` names those that occur, ascending, with their ``shares`` of the
+    values. ``evidence`` is how much likelier, as a logarithm, the beginning of this regime is than the regime before
+    going on.
     """
 
     first: int
@@ -220,7 +225,10 @@ class _Prices:
 
 
 def divide_visits(visits: Visits) -> Regimes:
-    """Return the likeliest division of ``visits`` into regimes. Takes O(visits^2 modes) time, linear from 400 visits on."""
+    """Return the likeliest division of ``visits`` into regimes.
+
+    Takes O(visits^2 modes) time, linear from 400 visits on.
+    """
     prices = _price(visits)
     stretches, total = _best_division(prices)
     steps_only = float(prices.step.sum()) + _STAYS_LEVEL * (prices.step.size - 1)
@@ -246,7 +254,8 @@ def _price(visits: Visits) -> _Prices:
     def gamma(number: Floats | float) -> Floats:
         return np.asarray(table[np.asarray(2 * number, np.int64)])
 
-    # Stretches that begin at a start (rows) and end with a visit (columns); those that end before they begin count nothing.
+    # Stretches that begin at a start (rows) and end with a visit (columns); those that end before they begin count
+    # nothing.
     last = np.arange(count)
     moves = np.maximum(last - starts[:, None], 0).astype(np.float64)
     flipping, arriving = np.zeros(moves.shape), np.zeros(moves.shape)
@@ -326,7 +335,10 @@ def _best_division(prices: _Prices) -> tuple[list[tuple[int, int]], float]:
 
 
 def _evidence(prices: _Prices, stretches: list[tuple[int, int]], number: int) -> float:
-    """Return how much likelier a change of regime is than one regime, or steps, all along; 0 for the first regime."""
+    """Return the likelihood ratio of a change of regime against one regime, or steps, all along.
+
+    0 for the first regime.
+    """
     if number == 0:
         return 0.0
     (first, middle), (second, last) = stretches[number - 1 : number + 1]

@@ -1,9 +1,10 @@
 """Learn from past changes which params traces share that move together: the same machine, the same suite, or none.
 
-A change that one trace made is asked how many of those with its value of a param made it as well, and how many of the others.
-Where sharing a value makes no difference, the param carries no kinship. What it carries is one number, the correlation of two
-traces with one value, as in a beta-binomial distribution (J. G. Skellam, A probability distribution derived from the binomial
-distribution by regarding the probability of success as variable between the sets of trials, 1948).
+A change that one trace made is asked how many of those with its value of a param made it as well, and how many of the
+others. Where sharing a value makes no difference, the param carries no kinship. What it carries is one number, the
+correlation of two traces with one value, as in a beta-binomial distribution (J. G. Skellam, A probability distribution
+derived from the binomial distribution by regarding the probability of success as variable between the sets of trials,
+1948).
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _MOST: Final = 0.95
 class PastChanges:
     """Changes that traces show by themselves, one row each.
 
-    ``first`` and ``last`` are the columns between which the traces of one change step. ``moved`` says which traces did, and
-    ``live`` which were measured before and after; both are changes x traces.
+    ``first`` and ``last`` are the columns between which the traces of one change step. ``moved`` says which traces did,
+    and ``live`` which were measured before and after; both are changes x traces.
     """
 
     first: NDArray[np.int64]
@@ -68,9 +69,9 @@ class ParamHistory:
 class Kinship:
     """What the param ``name`` says about traces that move together.
 
-    ``groups`` has a number for each trace, the same for those with one value of the param, and -1 where no other trace has
-    it. ``together`` is the share of those with its value that made a past change of a trace as well, ``apart`` the share of
-    the others, and ``changes`` how many changes say so.
+    ``groups`` has a number for each trace, the same for those with one value of the param, and -1 where no other trace
+    has it. ``together`` is the share of those with its value that made a past change of a trace as well, ``apart`` the
+    share of the others, and ``changes`` how many changes say so.
     """
 
     name: str
@@ -85,7 +86,7 @@ class Kinship:
         return min(max((self.together - self.apart) / max(1 - self.apart, 1 - _MOST), 0.0), _MOST)
 
     def shares(self, chances: NDArray[np.float64], overall: float) -> NDArray[np.float64]:
-        """Return what share of its relatives is expected to move with each trace, ``overall`` where it has none.
+        """Return the share of its relatives expected to move with each trace, ``overall`` if it has none.
 
         ``chances`` are those that the traces moved. A trace does not speak for itself: the answer is the mean of a beta
         distribution around ``overall`` with this correlation, after it has seen the other traces of its group.
@@ -103,8 +104,8 @@ class Kinship:
 def group_by_params(keys: Sequence[str]) -> dict[str, NDArray[np.int64]]:
     """Return the groups of traces with one value, by the name of the param, for params that divide the traces into groups.
 
-    ``keys`` are trace keys. A param with one value for all, or another value for each, divides nothing; of params that divide
-    alike, the first by name stands for all.
+    ``keys`` are trace keys. A param with one value for all, or another value for each, divides nothing; of params that
+    divide alike, the first by name stands for all.
     """
     values: dict[str, dict[int, str]] = {}
     for row, key in enumerate(keys):

@@ -1,8 +1,8 @@
-"""Tell which siblings moved with a shared change: a mixture of traces that moved alike and traces that did not.
+"""Judge the siblings that moved with a shared change: a mixture of traces that moved alike and traces that did not.
 
-The shares of both and how far the movers moved come from the traces themselves (expectation and maximisation: Dempster, Laird
-and Rubin, 1977), so a trace that speaks weakly belongs where many others speak, and not where it speaks alone. Where params carry
-kinship (:mod:`.kinship`), the others of a trace are first of all its relatives.
+The shares of both and how far the movers moved come from the traces themselves (expectation and maximisation: Dempster,
+Laird and Rubin, 1977), so a trace that speaks weakly belongs where many others speak, and not where it speaks alone.
+Where params carry kinship (:mod:`.kinship`), the others of a trace are first of all its relatives.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Membership:
 
 
 def judge_siblings(apart: NDArray[np.float64], kinships: Sequence[Kinship] = ()) -> Membership:
-    """Return which traces moved, from how far their levels lie ``apart`` in standard errors, 0 where one has none.
+    """Return the traces that moved, from the distance ``apart`` of their levels in standard errors, 0 if one has none.
 
-    Of several ``kinships``, the one counts that speaks most for a trace here. None speaks against one: a change may be of another
-    kind than those before.
+    Of several ``kinships``, the one counts that speaks most for a trace here. None speaks against one: a change may be
+    of another kind than those before.
     """
     way = 1 if np.square(np.maximum(apart, 0.0)).sum() >= np.square(np.maximum(-apart, 0.0)).sum() else -1
     separation = way * apart

@@ -1,10 +1,10 @@
 """The default method on each of several related traces, and the weak steps that they share.
 
-Each trace has the steps that the default method finds in it. Then the traces are looked at together: around their common
-centre, where only a change that some of them made is left, and as they are, where a change that most of them made shows in
-their mean. A trace has a step there if its own values speak for it, more weakly than they would have to alone, and most weakly where its
-relatives moved: traces that share a param whose traces moved together before. The guide page
-``docs/guide/detect/siblings.md`` describes the method in full.
+Each trace has the steps that the default method finds in it. Then the traces are looked at together: around their
+common centre, where only a change that some of them made is left, and as they are, where a change that most of them
+made shows in their mean. A trace has a step there if its own values speak for it, more weakly than they would have to
+alone, and most weakly where its relatives moved: traces that share a param whose traces moved together before. The
+guide page ``docs/guide/detect/siblings.md`` describes the method in full.
 """
 
 from __future__ import annotations
@@ -114,12 +114,12 @@ class _Trace:
         return int(held[min(int(np.searchsorted(held, column)), held.size - 1)])
 
     def are_near(self, one: int, other: int) -> bool:
-        """Return whether fewer than :data:`_NEAR` measured values lie between two columns."""
+        """Return True if fewer than :data:`_NEAR` measured values lie between two columns."""
         low, high = sorted((one, other))
         return int(np.count_nonzero(~np.isnan(self.values[low:high]))) < _NEAR
 
     def is_shared(self, step: Step, column: int) -> bool:
-        """Return whether nothing is left of ``step`` once the trace has the shared change at ``column``.
+        """Return True if nothing is left of ``step`` once the trace has the shared change at ``column``.
 
         The values between both places are compared with those beyond the step.
         """
@@ -150,9 +150,9 @@ def detect_siblings(
 ) -> list[Detection]:
     """Find the steps of each trace by the default method, and weaker ones that several siblings share.
 
-    Returns one detection for each trace. Traces that flip between levels or drift, and exact ones, keep what the default
-    method says and take no part in what is looked at together; neither does a group of fewer than three. The scan takes
-    O(traces x T) time and memory for each reordered history.
+    Returns one detection for each trace. Traces that flip between levels or drift, and exact ones, keep what the
+    default method says and take no part in what is looked at together; neither does a group of fewer than three. The
+    scan takes O(traces x T) time and memory for each reordered history.
 
     Args:
         frame: related traces x commits, ``nan`` for missing.
@@ -248,7 +248,7 @@ def _histories(steps: Sequence[Sequence[Step]], keys: Sequence[str], view: View)
 
 
 def _has_levels(found: Detection) -> bool:
-    """Return whether a trace is made of levels: it neither drifts nor flips, and is measured often enough."""
+    """Return True if a trace is made of levels: it neither drifts nor flips, and is measured often enough."""
     return not found.flipping and all(step.estimate is None for step in found.steps)
 
 
@@ -266,8 +266,9 @@ def _among_some(
 ) -> Iterator[_Place]:
     """Yield the changes that show around the centre of the siblings, with those that moved away from it.
 
-    ``calm`` is without the ``plain`` steps of single traces; where several have one, others may have moved less. Where most
-    moved, the centre moved, and those that stayed seem to move the other way: their own values say that they did not.
+    ``calm`` is without the ``plain`` steps of single traces; where several have one, others may have moved less. Where
+    most moved, the centre moved, and those that stayed seem to move the other way: their own values say that they did
+    not.
     """
     rest = around_centre(calm)
     found = find_shared_changes(rest, reordering, partial(_is_step, rest))
@@ -310,7 +311,7 @@ def _several_step_at(plain: Sequence[PlainStep], others: Sequence[int]) -> list[
 
 
 def _is_step(view: View, change: SharedChange) -> bool:
-    """Return whether two levels describe the traces that moved better than a line: a slow drift of several is no step."""
+    """Return True if two levels describe the traces that moved better than a line: a slow drift of several is no step."""
     part = slice(change.first, change.stop)
     values, held = view.values[:, part], view.held[:, part]
     moved = judge_siblings(separations(values, held, view.memory)[:, change.column - change.first - 1]).belongs
@@ -332,7 +333,7 @@ def _members(view: View, columns: Sequence[int], histories: Sequence[ParamHistor
 
 
 def _separations_at(view: View, column: int, columns: Sequence[int], own: Mapping[int, float]) -> NDArray[np.float64]:
-    """Return how far the levels of each trace are apart at ``column``, from the one of ``columns`` before to the next one.
+    """Return the distance between the levels of each trace at ``column``, from the one of ``columns`` before to the next one.
 
     ``own`` has what is known of some rows.
     """
@@ -360,7 +361,8 @@ def _with_shared(trace: _Trace, found: Detection, places: Sequence[_Place], *, k
         if near and not moved:
             continue
         if near:
-            # A step of its own is the shared change; its place is that of the siblings where its own values do not object.
+            # A step of its own is the shared change; its place is that of the siblings where its own values do not
+            # object.
             step = levels.pop(near[0], None)
             if step:
                 moves = near == [step.index] and trace.is_shared(step, column)
@@ -390,7 +392,10 @@ def _with_shared(trace: _Trace, found: Detection, places: Sequence[_Place], *, k
 def _joined(
     values: NDArray[np.float64], steps: Sequence[Step], levels: Mapping[int, Step], added: Mapping[int, _Reason]
 ) -> tuple[Step, ...]:
-    """Return the steps at ``levels`` and the ``added`` ones, each level reaching to the next; other kinds stay as they are."""
+    """Return the steps at ``levels`` and the ``added`` ones, each level reaching to the next.
+
+    Other kinds stay as they are.
+    """
     if not added and all(step in steps for step in levels.values()):
         return tuple(steps)
     kept = [_Reason(step.score, step.p_value, step.evidence) for step in levels.values()]
@@ -428,7 +433,7 @@ def _checks(place: _Place, number: int) -> tuple[Check, ...]:
 
 
 def _kin_checks(kin: Kin | None) -> tuple[Check, ...]:
-    """Return what the relatives of a trace say: how they were learnt, and what is expected of it because of them."""
+    """Return the checks by the relatives of a trace: how they were learnt, and what they predict for it."""
     if kin is None:
         return ()
     name = kin.kinship.name

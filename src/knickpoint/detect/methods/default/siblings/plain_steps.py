@@ -1,7 +1,7 @@
 """Set apart the steps that a trace shows so plainly that it needs no siblings, and look at what is left.
 
-A reordered history that holds large levels looks as if it stepped anywhere, and hides a weak change at another commit. Without the
-plain steps, the levels of each trace are alike, but for what only its siblings can show.
+A reordered history that holds large levels looks as if it stepped anywhere, and hides a weak change at another commit.
+Without the plain steps, the levels of each trace are alike, but for what only its siblings can show.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class PlainStep:
 
 
 def plain_steps(steps: Sequence[Step], row: int, spread: float) -> list[PlainStep]:
-    """Return the plain ones of the ``steps`` of one trace; ``spread`` over the root of a count is the error of its mean."""
+    """Return the plain ones of the ``steps`` of one trace.
+
+    ``spread`` over the root of a count is the error of its mean.
+    """
     found = []
     for step in steps:
         change = step.after.mean - step.before.mean

@@ -1,9 +1,9 @@
 """Search the histories of siblings for commits at which some of them changed level together.
 
-The score of a commit adds up how strongly each trace speaks for a change there, where few of them need to (N. R. Zhang and
-D. O. Siegmund, Simultaneous change-point detection in multiple sequences, Biometrika 97, 2010). What the score is worth is
-measured on the histories themselves: blocks of commits are reordered, for all traces alike, so that what traces share and what
-commits remember stays, and only the change of level goes.
+The score of a commit adds up how strongly each trace speaks for a change there, where few of them need to (N. R. Zhang
+and D. O. Siegmund, Simultaneous change-point detection in multiple sequences, Biometrika 97, 2010). What the score is
+worth is measured on the histories themselves: blocks of commits are reordered, for all traces alike, so that what
+traces share and what commits remember stays, and only the change of level goes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SharedChange:
 
 
 def separations(values: NDArray[np.float64], held: NDArray[np.bool_], memory: float) -> NDArray[np.float64]:
-    """Return how far the levels before and after each column are apart, in standard errors.
+    """Return the distance between the levels before and after each column, in standard errors.
 
     ``values`` and ``held`` are … x traces x commits; the answer has one column less, for splits before the columns from
     1 on, and 0 where a side has fewer than two values.
@@ -96,9 +96,9 @@ def find_shared_changes(
 ) -> list[SharedChange]:
     """Return the commits at which some traces of ``view`` changed together, ascending.
 
-    The best split of a stretch counts when too few reordered stretches have one as good; then both parts are searched. A
-    stretch whose best split ``is_step`` refuses is left as it is: a drift would be cut into stairs.
-    The time is at most that of :attr:`Reordering.count` scans of the whole for each change, and less where nothing changed.
+    The best split of a stretch counts when too few reordered stretches have one as good; then both parts are searched.
+    A stretch whose best split ``is_step`` refuses is left as it is: a drift would be cut into stairs. The time is at
+    most that of :attr:`Reordering.count` scans of the whole for each change, and less where nothing changed.
     """
     found: list[SharedChange] = []
     stretches = [(0, view.values.shape[1])]

@@ -1,7 +1,7 @@
 """Bring siblings to one scale, seen as they are and around their common centre.
 
-What all traces of a machine share, such as its temperature, moves them together without any change of the code. Around the
-centre of the siblings it is gone, and so is a change that most of them made; as they are, both are there.
+What all traces of a machine share, such as its temperature, moves them together without any change of the code. Around
+the centre of the siblings it is gone, and so is a change that most of them made; as they are, both are there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class View:
     def memory(self) -> float:
         """The variance of the mean of n values, times n: 1 for independent ones.
 
-        Neighbours resemble each other, so their changes show less than the variance of a value, and their mean keeps more.
+        Neighbours resemble each other, so their changes show less than the variance of a value, and their mean keeps
+        more.
         """
         return (1 + self.dependence) / (1 - self.dependence) ** 2
 
@@ -62,7 +63,8 @@ class View:
 def deviations_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the standard deviation of each row around its levels, 0 where most neighbours are equal.
 
-    ``values`` is traces x commits, ``nan`` for missing. The changes between neighbours say it, so that steps hardly count.
+    ``values`` is traces x commits, ``nan`` for missing. The changes between neighbours say it, so that steps hardly
+    count.
     """
     return np.array([_spread(np.diff(row[~np.isnan(row)])) / math.sqrt(2) for row in values])
 
@@ -82,8 +84,8 @@ def common_scale(values: NDArray[np.float64], deviations: NDArray[np.float64]) -
 def around_centre(view: View) -> View:
     """Return ``view`` without what most of its traces share, on the scale of what is left.
 
-    The centre of a commit is the median of its traces. A row that is its own centre too often to have noise stays out: all
-    its values are 0.
+    The centre of a commit is the median of its traces. A row that is its own centre too often to have noise stays out:
+    all its values are 0.
     """
     values = np.where(view.held, view.values, np.nan)
     rest = values - np.nanmedian(np.where(view.held.any(axis=0), values, 0.0), axis=0)
