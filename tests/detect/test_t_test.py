@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from knickpoint.detect import find_steps, t_test
-from knickpoint.detect.methods.t_test.windows import t_statistic, weighted_sample
+from knickpoint.detect.methods.t_test.method import t_statistic, weighted_sample
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import Movement
 

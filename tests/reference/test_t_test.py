@@ -12,7 +12,7 @@ from tests.detect.test_t_test import _indices
 from tests.reference_data import skip_without_reference
 
 from knickpoint.detect import t_test
-from knickpoint.detect.methods.t_test.windows import Sample, Weights, t_statistic, weighted_commits, weighted_sample
+from knickpoint.detect.methods.t_test.method import Sample, Weights, t_statistic, weighted_commits, weighted_sample
 
 skip_without_reference()
 

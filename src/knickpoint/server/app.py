@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.dependencies.models import Dependant
@@ -19,7 +19,6 @@ from knickpoint.model.errors import ConfigError
 from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.api_page import add_api_page
-from knickpoint.server.api_security import describe_security
 from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers, check_parameters, check_texts, describe_texts
@@ -35,6 +34,45 @@ from knickpoint.server.sign_in import add_sign_in
 
 if TYPE_CHECKING:
     from knickpoint.access.issuer_keys import KeySource
+
+
+# Describe in OpenAPI how a caller shows who it is, and what each operation needs.
+
+
+_SCHEMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of `knick tokens create`, or the identity token of a CI job where `[ci_jobs]` allows it.",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "knick_session",
+        "description": "The session of a person who signed in. Under https the name is `__Host-knick_session`, and a large"
+        " session has several cookies.",
+    },
+}
+
+
+def describe_security(description: dict[str, Any], permissions: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """Add the schemes to ``description``, and to each operation its permission, in place, and return it.
+
+    ``permissions`` maps (method, path) to the permission that the operation needs; those without one are open to every
+    caller. In an operation, the scheme names the permission as OpenAPI 3.1 names roles.
+    """
+    description.setdefault("components", {})["securitySchemes"] = {name: dict(each) for name, each in _SCHEMES.items()}
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            operation["security"] = _requirement(permissions.get((method.upper(), path), ""))
+    return description
+
+
+def _requirement(permission: str) -> Sequence[Mapping[str, Sequence[str]]]:
+    if not permission:
+        return [{}]
+    return [{name: [permission]} for name in _SCHEMES]
+
 
 _PREFIX: Final = "/api/v1"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.bisect.runner.projects import project
 from tests.repositories import GitRepository
 
-from knickpoint.bisect.runner.mirror import Mirror
+from knickpoint.bisect.runner.workspace import Mirror
 
 
 def test_a_check_out_leaves_the_lock_of_another_one_alone(tmp_path: Path) -> None:

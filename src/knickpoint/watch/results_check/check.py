@@ -257,7 +257,7 @@ def check_results(
 
     - when it failed in any of the runs, unless it failed at the base, too: then there are no data;
     - when it vanished, unless ``partial``: the base has it with the params that all new results share
-      (:func:`knickpoint.watch.absence.vanished_traces.find_vanished`), and the new results lack it;
+      (:func:`knickpoint.watch.results_check.sides.find_vanished`), and the new results lack it;
     - when it has another unit now, into which that of the history does not convert.
 
     Raises:

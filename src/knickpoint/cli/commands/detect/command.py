@@ -7,21 +7,71 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from knickpoint.cli.commands.detect.explanations import show_clusters, show_explanations
 from knickpoint.cli.commands.detect.series import ROWS, by_commit, summarised
 from knickpoint.cli.commands.detect.steps import show_steps
-from knickpoint.cli.commands.detect.verdicts import show_verdicts
+from knickpoint.cli.exit_codes import NO_DATA
 from knickpoint.cli.options import read_pairs
-from knickpoint.cli.output import Column, OutputFormat, format_option, show
-from knickpoint.formats.series import read_series
+from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show
+from knickpoint.formats.series import NamedSeries, read_series
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import InputError
+from knickpoint.model.step import Verdict
 from knickpoint.model.summary import read_summary
+
+# Judge the newest values of each series by those before, for ``knick detect --newest``.
+
+
+_VERDICT_COLUMNS = (
+    Column("id", "series"),
+    Column("index", text=lambda index: "–" if index is None else str(index), right=True),
+    Column("pos", text=lambda position: "–" if position is None else position, right=True),
+    Column("verdict"),
+    Column("relative_size", "change", percent, right=True),
+    Column("detectable_relative", "detectable", lambda size: percent(size).lstrip("+"), right=True),
+    Column("samples", right=True),
+    Column("reason"),
+)
+_DETAILS = tuple(Column(name) for name in ("conditional", "level", "centre", "low", "high", "detectable", "p_value"))
+
+
+def _row(series: NamedSeries, newest: int, arguments: dict[str, Any]) -> Row:
+    from knickpoint.detect import judge
+
+    first = max(series.values.size - newest, 0)
+    judgement = judge(series.values[:first], series.values[first:], **arguments)
+    names = (*(column.name for column in _VERDICT_COLUMNS[4:]), *(column.name for column in _DETAILS))
+    return {
+        "id": series.id,
+        "index": first if series.positions else None,
+        "pos": series.positions[first] if series.positions else None,
+        "verdict": judgement.verdict.value,
+        **{name: getattr(judgement, name) for name in names},
+    }
+
+
+def show_verdicts(series: Sequence[NamedSeries], newest: int, parameters: dict[str, str], output: OutputFormat) -> None:
+    """Print the verdict on the last ``newest`` rows of each series; ``parameters`` are those of ``judge``.
+
+    Raises:
+        click.exceptions.Exit: there is no verdict on any series.
+    """
+    from knickpoint.detect import judge
+    from knickpoint.detect.method import resolve
+
+    arguments = resolve(judge, "judge", {}, parameters)
+    columns = _VERDICT_COLUMNS if output is OutputFormat.TEXT else _VERDICT_COLUMNS + _DETAILS
+    rows = [_row(each, newest, arguments) for each in series]
+    show(columns, rows, output)
+    if all(row["verdict"] == Verdict.NO_DATA.value for row in rows):
+        raise click.exceptions.Exit(NO_DATA)
+
 
 # List the detection methods, for ``knick detect --methods``.
 
