@@ -177,7 +177,7 @@ class OpenIdProvider:
         return person_of_claims(claims, self.settings)
 
     def sign_out_address(self) -> str:
-        """Return the address at which people sign out of the provider itself, "" where it has none or does not answer."""
+        """Return the address at which people sign out of the provider itself, "" without one or does not answer."""
         try:
             endpoint = self._documents.current().end_session_endpoint
         except KnickpointError:

@@ -16,7 +16,7 @@ from knickpoint.outgoing import OutgoingRule, fetch
 _PATH: Final = "/.well-known/openid-configuration"
 _FRESH_SECONDS: Final = 3600.0
 _PAUSE_SECONDS: Final = 3.0
-"""Time after a failure in which the provider is not asked again, so that many sign-ins do not wait one after the other."""
+"""Time after a failure in which the provider is not asked again, so that many sign-ins do not wait in turn."""
 
 _FETCH_SECONDS: Final = 5.0
 _LARGEST_BYTES: Final = 500_000

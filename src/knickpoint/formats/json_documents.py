@@ -1,4 +1,4 @@
-"""Read files that hold several JSON documents, one a line or one after the other, or documents among the lines of a log.
+"""Read files that hold several JSON documents, one a line or in turn, or documents among the lines of a log.
 
 CI jobs append the output of each run to one file, and services write JSON Lines. Each document is read as a file of
 its own. Where each is an entry of the list that a format has, all together are read as that list.

@@ -1,4 +1,4 @@
-"""Decide about a merge by the verdicts on its benchmarks: which decide, which are accepted, and what puts them in doubt."""
+"""Decide about a merge by the verdicts on its benchmarks: which decide, accepted, and what puts them in doubt."""
 
 from __future__ import annotations
 

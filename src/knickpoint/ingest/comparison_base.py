@@ -271,7 +271,7 @@ class _Search:
         return None
 
     def _line_left_at(self, branch: str) -> int | None:
-        """Return the last position that the line of ``branch`` shares with this line, None where it did not leave it."""
+        """Return the last position that the line of ``branch`` shares with this line, None if it did not leave it."""
         if (
             not branch
             or branch == self.line.name

@@ -118,7 +118,7 @@ def _canaries(instance: Instance, repository: Repository) -> Iterator[Notice]:
 
 
 def _directions(instance: Instance, repositories: Sequence[Repository]) -> Iterator[Notice]:
-    """Yield a notice a repository with findings that would turn, because another direction of their traces is better now."""
+    """Yield a notice a repository with findings that would turn, as another direction of their traces is better now."""
     from knickpoint.watch.alert_run.run_plan import turned_traces
 
     turned = turned_traces(instance.store)

@@ -1,4 +1,4 @@
-"""Summaries of samples: the one number of several samples that is compared and watched, such as their 99th percentile."""
+"""Summaries of samples: the one number of several samples compared and watched, such as their 99th percentile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown of messages: values written so that it shows them as they are, and its translation for services without Markdown.
+"""Markdown of messages: values written so it shows them as they are, and its translation for services without Markdown.
 
 Messages use bold, links, lists, headings and code of CommonMark. A backslash escapes punctuation there, and is shown
 before anything else: only what would be markup where it stands is escaped. Jira has a notation of its own, and some

@@ -238,7 +238,7 @@ class Sender:
         return replace(delivery, announcements=tuple(key for key in delivery.announcements if key not in held))
 
     def _held(self, delivery: Delivery) -> set[int]:
-        """Return the announcements of a delivery that are held back, because the machine moved and perhaps not the code."""
+        """Return the announcements of a delivery that are held back, as the machine moved and perhaps not the code."""
         announced = self._view.get(delivery.announcements)
         members = self._view.members({each.chain for each in announced})
         found = [each for each in announced if any(point.held for point in members[each.chain])]

@@ -131,7 +131,7 @@ _TEST_FILE: Final = re.compile(r"(?P<file>(?!\.{0,2}/)[^\s:\\]+\.\w+)::")
 
 
 def sarif(report: GateReport, *, file: str = "knickpoint.toml", version: str = "0") -> str:
-    """Return the log: an error for each row that fails the check, a warning for other regressions, a note for other changes.
+    """Return the log: an error per row that fails the check, a warning for other regressions, a note for other changes.
 
     Code scanning refuses a log in which a result has no file of the repository. That is the one which the id of a test
     begins with, else ``file``, the configuration.

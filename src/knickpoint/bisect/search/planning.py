@@ -20,7 +20,7 @@ _LITTLE: Final = 2.0
 """An answer says little where another one is so many times as open."""
 
 _DENIES: Final = 3
-"""The side of a culprit that denies the likelier half of "none" is measured so many times for each time of the other."""
+"""The side of a culprit that denies the likelier half of "none" is measured so many times per time of the other."""
 
 _ENDS_DIFFER: Final = 0.2
 """The ends are measured again while "no commit made the change" has at least this probability."""

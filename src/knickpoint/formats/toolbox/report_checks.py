@@ -115,7 +115,7 @@ _COUNTER: Final = 2.0**64
 
 
 def large_numbers(report: Report, name: str) -> tuple[Problem, ...]:
-    """Return a warning where results of ``report``, which stand in the file ``name``, may be counters that were rounded."""
+    """Return a warning where results of ``report``, which stand in the file ``name``, may be counters rounded."""
     found, example = 0, ""
     for run in report.runs:
         sizes = np.abs(run.results.samples)

@@ -63,7 +63,7 @@ _LONGEST_FACT: Final = {"author": 500, "email": 500, "subject": 2000, "url": 200
 
 
 class CommitRow(NamedTuple):
-    """The columns of a commit but for its repository, in the order in which the statements of this module select them."""
+    """The columns of a commit but for its repository, in the order where the statements of this module select them."""
 
     slot: int
     hash: str

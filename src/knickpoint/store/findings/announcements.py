@@ -128,7 +128,7 @@ class AnnouncementLedger:
         return self._points_beside(change_point.c.id, ids)
 
     def beside_members(self, repository: Repository, chains: Collection[int]) -> list[ChangePoint]:
-        """Return all change points of the traces in which ``chains`` have members, those included that are gone, by id."""
+        """Return all change points of the traces where ``chains`` have members, those included that are gone, by id."""
         return self._points_beside(change_point.c.announced, chains, change_point.c.repository_id == repository.id)
 
     def member_counts(self, changes: Collection[int]) -> list[MemberCount]:

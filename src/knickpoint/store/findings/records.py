@@ -176,7 +176,7 @@ class MissedChangeTable:
     def all(
         self, repository: Repository, *, since: datetime | None = None, until: datetime | None = None
     ) -> list[MissedChange]:
-        """Return the missed changes of ``repository`` that were marked from ``since`` on and before ``until``, by id."""
+        """Return the missed changes of ``repository`` marked from ``since`` on and before ``until``, by id."""
         query = select(table).where(table.c.repository_id == repository.id)
         if since is not None:
             query = query.where(table.c.time >= since.timestamp())

@@ -1,1 +1,1 @@
-"""Notifications in the store: the delivery ledger, how far announcements are planned, and the signed links that were used."""
+"""Notifications in the store: the delivery ledger, how far announcements are planned, and the signed links used."""

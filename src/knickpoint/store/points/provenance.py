@@ -104,7 +104,7 @@ class Provenance:
     def _without_value(
         self, connection: Connection, repository_id: int, slots: Sequence[int]
     ) -> Iterator[tuple[Row[Any], NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield the intact rows of parts at ``slots``, by slot, with the places that failed and those that were skipped."""
+        """Yield the intact rows of parts at ``slots``, by slot, with the places that failed and those skipped."""
         chunks = select(chunk_table.c.id).where(chunk_table.c.repository_id == repository_id)
         query = select(table).where(self._database.among(table.c.slot))
         query = query.where(or_(table.c.chunk == -repository_id, table.c.chunk.in_(chunks)))

@@ -261,7 +261,7 @@ alert_run = Table(
     Column("failure", exact_text, nullable=False, server_default=""),
     Index("ix_alert_run_alert", "alert", "id"),
 )
-"""One row for each alert, repository and run: how many traces it ran over, and how many sightings stayed, came and went.
+"""One row per alert, repository and run: how many traces it ran over, and how many sightings stayed, came and went.
 
 ``failure`` is the reason why the alert could not run, "" where it could. ``repository_id`` is 0 in rows of older
 versions.

@@ -129,7 +129,7 @@ def _groups(store: Store, repository: Repository, found: Absences) -> list[Missi
 def _most_common(
     params: Mapping[str, ParamCodes], running: Mapping[str, frozenset[str]], left: NDArray[np.bool_]
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield for each name the value that most of the traces ``left`` have, and no running one: how many, name and value."""
+    """Yield per name the value that most of the traces ``left`` have, and no running one: how many, name and value."""
     for name, (codes, values) in params.items():
         counts = np.bincount(codes[left], minlength=len(values))
         counts[[0, *(code for code, value in enumerate(values) if value in running.get(name, ()))]] = 0

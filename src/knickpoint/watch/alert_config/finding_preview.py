@@ -239,7 +239,7 @@ def _falling_size(sighting: Sighting) -> tuple[float, int, int]:
 
 
 def preview_kinds(store: Store, alerts: Mapping[str, Alert], names: Collection[str]) -> dict[str, Preview]:
-    """Return, for each of ``names``, which of its live findings join or leave the work list when ``alerts`` are in force.
+    """Return, per of ``names``, which of its live findings join or leave the work list when ``alerts`` are in force.
 
     Only kinds count: findings that the alerts no longer find are those of :func:`.preview_alerts`. A finding of several
     alerts counts for each of ``names``.

@@ -286,7 +286,7 @@ def _chosen(extents: _Extents, counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _consecutive(firsts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of ranges, one after the other, that begin at ``firsts`` and have so many numbers as ``sizes``."""
+    """Return the numbers of ranges, in turn, that begin at ``firsts`` and have so many numbers as ``sizes``."""
     return np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
 
 

@@ -28,7 +28,7 @@ _LEAST_VALUES: Final = 3
 """Values that a trace has at least on either side of the step."""
 
 _LARGEST_P: Final = 0.001
-"""Largest p of the rank test. k-means chose the traces because they resemble a step, so the usual 0.05 is too lenient."""
+"""Largest p of the rank test. k-means chose the traces as they resemble a step, so the usual 0.05 is too lenient."""
 
 _LEAST_SHAPE: Final = 0.3
 """Least size in the trace's standard deviations, over the median of those that moved."""
@@ -51,7 +51,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RowStep:
-    """A step in a ``row`` of a frame, at ``column``, that is judged by the columns from ``first`` to before ``stop``."""
+    """A step in a ``row`` of a frame, at ``column``, judged by the columns from ``first`` to before ``stop``."""
 
     row: int
     column: int

@@ -1,4 +1,4 @@
-"""Find out which steps are settled: by the evidence of the newest values, or because detection finds them again and again.
+"""Find out which steps are settled: by the evidence of the newest values, or as detection finds them again and again.
 
 A step near the end that the newest values prove is settled at once (:mod:`knickpoint.detect.newest_evidence`). The
 others are detected again without the newest values. The rule is :class:`knickpoint.model.settlement.SettleRule`. Each

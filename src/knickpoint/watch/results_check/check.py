@@ -1,4 +1,4 @@
-"""Judge new results by one decision: gather one value a run and benchmark, read the history, judge all of them together."""
+"""Judge new results by one decision: gather one value a run and benchmark, read the history, judge all together."""
 
 from __future__ import annotations
 

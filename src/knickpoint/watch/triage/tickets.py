@@ -100,7 +100,7 @@ def _covered_before(
     names: Mapping[int, str],
     by_line: Mapping[str, _LineTickets],
 ) -> dict[int, str]:
-    """Return the live ``points`` without a name that are covered by a ticket with its commit in one of their ``earlier`` ranges.
+    """Return the live ``points`` without a name covered by a ticket with its commit in one of their ``earlier`` ranges.
 
     It must not lie where another change point of the trace is now, and of several of a trace, none is covered: what is
     stored does not say which of them the ticket means.

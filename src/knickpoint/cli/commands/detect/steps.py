@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from knickpoint.model.step import Detection, SizeEstimate, Step
 
 _VALUES_AT_ONCE: Final = 1_000_000
-"""Values that are judged together: enough to occupy all cores, and few enough to report progress every second or two."""
+"""Values judged together: enough to occupy all cores, and few enough to report progress every second or two."""
 
 _MOST_DESCRIBED: Final = 100
 """Series of which the table also says that they flip between levels."""

@@ -146,7 +146,7 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
 
 
 def _chosen(explained: AlertExplanation) -> ExplainedStep | None:
-    """Return the step that the sentences are about: the newest one, or the nearest one to the commit that is asked for."""
+    """Return the step that the sentences are about: the newest one, or the nearest one to the commit asked for."""
     reported = [step for step in explained.steps if not step.reason]
     return min(reversed(reported or explained.steps), key=lambda step: step.distance, default=None)
 

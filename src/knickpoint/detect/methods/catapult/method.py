@@ -58,7 +58,7 @@ class Split:
 
 @lru_cache(maxsize=64)
 def _weights(count: int) -> tuple[Floats, Floats, Floats]:
-    """Return weights for each place, as columns: of the squared sum before it, of the squares before it, and of all squares.
+    """Return weights per place, as columns: of the squared sum before it, of the squares before it, and of all squares.
 
     The energy of a place with n values before and m after it is 2 n m / (n + m) times the squared distance of the
     means, less S / (n (n - 1)) and S' / (m (m - 1)), where S and S' are the sums of squares around the means. The

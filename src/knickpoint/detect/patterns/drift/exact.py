@@ -55,7 +55,7 @@ _LEAST_RATIO: Final = 4.0
 """How many times the median change an unusual one is at least."""
 
 _WANDERING: Final = 2.0
-"""A drift moves the level further than the square root of the number of changes times their deviation, so many times."""
+"""A drift moves the level further than the square root of the count of changes times their deviation, so many times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _steps(subject: Subject, jumping: Floats, changes: _Changes) -> list[Found]:
 
 
 def _drifts(subject: Subject, values: Floats, usual: Floats, changes: _Changes, effect: float) -> list[Found]:
-    """Return the stretches in which usual changes add up to more than ``effect`` of the level, and than chance makes."""
+    """Return the stretches where usual changes add up to more than ``effect`` of the level, and than chance makes."""
     sizes = np.diff(usual)
     deviation = float(sizes.std())
     chance = _WANDERING * deviation * math.sqrt(sizes.size)

@@ -91,7 +91,7 @@ def _stairs(values: Floats, trend: Trend, most: int) -> Iterator[Trend]:
 
 
 def _further_step(trend: Trend) -> int | None:
-    """Return the place between the steps of ``trend`` that divides a level best, None where all levels are too short."""
+    """Return the place between the steps of ``trend`` that divides a level best, None if all levels are too short."""
     values = trend.clipped
     best: tuple[float, int] | None = None
     for first, end in pairwise((0, *trend.places, values.size)):

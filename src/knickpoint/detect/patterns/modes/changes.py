@@ -110,7 +110,7 @@ def _likeliest_place(values: Floats, visits: Visits, before: Regime, after: Regi
 
 
 def without_modes(values: Floats, visits: Visits, regimes: Sequence[Regime], changes: Sequence[Change]) -> Floats:
-    """Return the values with each mode replaced by the mean level of its regime, so that only the noise is left around it.
+    """Return the values with each mode replaced by the mean level of its regime, so only the noise is left around it.
 
     Regimes that differ by a shift of all modes get the same weights, so that their mean levels differ by the shift.
     """
@@ -168,7 +168,7 @@ _OVER: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class RareLevel:
-    """A level that is visited from the measured value ``place`` on: its value, visits and values, of so many since then.
+    """A level visited from the measured value ``place`` on: its value, visits and values, of so many since then.
 
     ``chance`` is that of visits which begin as late, if the level was there all along.
     """

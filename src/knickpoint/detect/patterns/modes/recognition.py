@@ -108,7 +108,7 @@ def find_modes(subject: Subject) -> Pattern | None:
 
 
 def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
-    """Return the modes of ``values`` that have steps at ``breaks``, None where it is likelier that all of them are steps."""
+    """Return the modes of ``values`` that have steps at ``breaks``, None if it is likelier that all are steps."""
     visits = find_visits(values, breaks)
     if not _may_flip(visits, len(breaks)):
         return None

@@ -87,7 +87,7 @@ def judge_siblings(apart: NDArray[np.float64], kinships: Sequence[Kinship] = ())
 def _by_kin(
     chance: NDArray[np.float64], share: float, least: float, kinships: Sequence[Kinship]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the share that is expected to move with each trace, and the number of the kinship that says so, -1 for none.
+    """Return the share expected to move with each trace, and the number of the kinship that says so, -1 for none.
 
     ``share`` is that of all traces, and ``least`` the least that is expected.
     """

@@ -239,7 +239,7 @@ def _names(frame: ArrayLike | Frame, keys: Iterable[str] | None) -> list[str]:
 
 
 def _histories(steps: Sequence[Sequence[Step]], keys: Sequence[str], view: View) -> list[ParamHistory]:
-    """Return, for each param that divides the traces of ``view``, how those with one value moved where they step alone."""
+    """Return, per param that divides the traces of ``view``, how those with one value moved where they step alone."""
     moves = [(step.index, 1 if step.size > 0 else -1, row) for row, own in enumerate(steps) for step in own]
     if not moves:
         return []
