@@ -2,9 +2,8 @@
 
 The rate was measured on some repositories. A series adds to the bound where it is shorter, burstier or more serially
 dependent than theirs, and where its search rejects more near misses than usual. A short series, whose own estimate says
-little, adds what its weakest step lacks as evidence against autocorrelation
-(:mod:`knickpoint.detect.methods.default.acceptance`). What it adds never lowers the bound, so a smaller rate still
-finds no more.
+little, adds what its weakest step lacks as evidence against autocorrelation. What it adds never lowers the bound, so a
+smaller rate still finds no more.
 """
 
 from __future__ import annotations

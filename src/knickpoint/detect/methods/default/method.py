@@ -6,8 +6,8 @@ and autocorrelation do not distort. Decision trees, learnt on real noise with kn
 log-odds that this is a change of level. Changes that are certain without the trees have a head start that no tree can
 undo. The weakest candidate is dropped and its neighbours are described again, until all that are left reach the bound.
 
-:mod:`knickpoint.native.segmentation` does the search, ``model`` has the trees and the bounds, and ``evidence`` explains
-a score. The guide page ``docs/guide/detect/default.md`` describes the method in full.
+:mod:`knickpoint.native.segmentation` does the search, ``model`` has the trees and the bounds, and ``acceptance`` the
+bound of one series. The guide page ``docs/guide/detect/default.md`` describes the method in full.
 """
 
 from __future__ import annotations
