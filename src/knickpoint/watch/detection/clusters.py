@@ -1,9 +1,9 @@
 """Detect in the traces of a group together: where they step, which traces belong to each step, and why.
 
-A method of the kind ``GROUP`` finds clusters of one shape in windows; one of the kind
-``JOINT`` finds the commits at which the traces step together. Either way a trace has a step only where its own values
-moved (:mod:`.member_checks`). The traces that step at one place the same way are one cluster. A method that decides
-about each trace itself, after a look at all of them, makes no clusters.
+A method of the kind ``GROUP`` finds clusters of one shape in windows; one of the kind ``JOINT`` finds the commits at
+which the traces step together. Either way a trace has a step only where its own values moved (:mod:`.member_checks`).
+The traces that step at one place the same way are one cluster. A method that decides about each trace itself, after a
+look at all of them, makes no clusters.
 """
 
 from __future__ import annotations
