@@ -23,7 +23,7 @@ What callers can rely on:
   audit log then names the sections that changed, never their values.
 - Any number of processes may share an instance; each piece of work is done by one of them. ``knick worker`` and
   ``knick serve`` refuse an embedded store that a worker of another machine uses (``worker.heartbeat``).
-- Commands that probes run come from the configuration alone. Requests and alert files name what it allows.
+- Commands that probes run come from the configuration alone. Requests and alert files can only name what it allows.
 - A backup contains no secret.
 
 The stages of a worker's round, in order (``worker.worker``); results that a round imports are judged in the same round:
