@@ -69,7 +69,7 @@ test("a change has its interval where one is known", () => {
 });
 
 test("the smallest change that could be seen is stated where it is known", () => {
-  expect([detectableText(row), detectableText({ ...row, detectable: null })]).toEqual(["from 2.1 % on", ""]);
+  expect([detectableText(row), detectableText({ ...row, detectable: null })]).toEqual(["from 2.1 %", ""]);
 });
 
 test("a comment counts the changes that it does not list, also those that are not loaded", () => {

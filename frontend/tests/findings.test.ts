@@ -178,6 +178,6 @@ test("a finding of the history says so, and its status", () => {
 
 test("a remarkable newest value says what it is a sign of", () => {
   const trace = { dimension: "time" };
-  expect(newestText({ value: 112, centre: 100, relative_size: 0.12 }, trace)).toMatch(/^12.% slower at first sight$/);
-  expect(newestText({ value: 90, centre: 100, relative_size: -0.1 }, trace)).toMatch(/^10.% faster at first sight$/);
+  expect(newestText({ value: 112, centre: 100, relative_size: 0.12 }, trace)).toMatch(/^12.% slower, unconfirmed$/);
+  expect(newestText({ value: 90, centre: 100, relative_size: -0.1 }, trace)).toMatch(/^10.% faster, unconfirmed$/);
 });

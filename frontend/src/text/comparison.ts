@@ -35,9 +35,9 @@ export function comparedLevels({ before, after, unit }: JudgedBenchmark): string
   return before === null || after === null ? "" : levelsText(before, after, unit);
 }
 
-/** What the comparison could have seen: "from 2.1 % on". */
+/** The smallest change that the comparison reliably detects: "from 2.1 %". */
 export function detectableText({ detectable }: JudgedBenchmark): string {
-  return detectable === null ? "" : `from ${percentText(detectable)} on`;
+  return detectable === null ? "" : `from ${percentText(detectable)}`;
 }
 
 const MOST_ROWS = 50;

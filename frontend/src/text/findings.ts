@@ -51,13 +51,13 @@ export function changeText(finding: Sized): string {
   return `${ratioText(1 + finding.relative_size)}× the ${words.noun}`;
 }
 
-/** What the newest value of a trace is a sign of: "12 % slower at first sight". */
+/** What the newest value of a trace is a sign of: "12 % slower, unconfirmed". */
 export function newestText(
   newest: { value: number; centre: number; relative_size: number | null },
   trace: Pick<Trace, "dimension">,
 ): string {
   const { value, centre, relative_size } = newest;
-  return `${changeText({ size: value - centre, relative_size, trace })} at first sight`;
+  return `${changeText({ size: value - centre, relative_size, trace })}, unconfirmed`;
 }
 
 /** The size of a change in standard deviations of single values; undefined if the values do not vary. */

@@ -10,7 +10,7 @@ import { changeWithInterval, comparedLevels, detectableText, verdictCounts } fro
 import { commonParams, traceText } from "../../text/trace-names";
 import { drawSides } from "./sides";
 
-const COLUMNS = ["Verdict", "Trace", "Change", "Before → after", "Values", "Could be seen"];
+const COLUMNS = ["Verdict", "Trace", "Change", "Before → after", "Values", "Detectable"];
 
 export function comparedTable({ traces, by, suites }: Comparison, route: CompareRoute) {
   const common = commonParams(traces.map(({ params }) => params));
@@ -67,6 +67,6 @@ function traceRow(row: JudgedBenchmark, hidden: ReadonlySet<string>, { headLine,
     </td>
     <td class="figure" data-label="Before → after">${comparedLevels(row)}</td>
     <td data-label="Values">${drawSides(row)}</td>
-    <td class="figure faint" data-label="Could be seen">${detectableText(row)}</td>
+    <td class="figure faint" data-label="Detectable">${detectableText(row)}</td>
   </tr>`;
 }

@@ -11,7 +11,7 @@ import { Resource } from "../../state/resource";
 import { loadViews, type SavedView } from "../../state/saved-views";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
-import { ageText, timestampText } from "../../text/dates";
+import { dayText, timestampText } from "../../text/dates";
 import { renderFailing, renderFigures, renderLargest, renderNews, renderTurning } from "./parts";
 import "./repository-trends";
 
@@ -132,7 +132,7 @@ export class OverviewView extends PageElement {
             )
           : nothing
       }
-      ${since ? html`<span class="faint" title=${timestampText(since)}>from ${ageText(since)} on</span>` : nothing}
+      ${since ? html`<span class="faint" title=${timestampText(since)}>since ${dayText(since)}</span>` : nothing}
     </form>`;
   }
 
