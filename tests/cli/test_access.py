@@ -123,7 +123,7 @@ def test_the_audit_log_lists_what_was_asked_for(knick: Knick) -> None:
 
 @pytest.mark.usefixtures("instance")
 def test_an_audit_log_without_entries_says_so(knick: Knick) -> None:
-    assert "no such entries" in knick("audit").output
+    assert "No matching entries" in knick("audit").output
 
 
 def test_a_decision_names_the_user_of_the_operating_system(

@@ -432,4 +432,4 @@ def test_a_column_of_moments_is_no_series(detect: Detect) -> None:
 def test_what_is_no_csv_is_called_by_its_name(detect: Detect, content: bytes, kind: str) -> None:
     ran = detect.run(given=content)
     assert ran.code == 2
-    assert f"this is {kind}, and not CSV. Write CSV, such as" in ran.errors
+    assert f"this is {kind}, not CSV. Write CSV, such as" in ran.errors

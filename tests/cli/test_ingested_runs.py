@@ -101,7 +101,7 @@ def test_values_that_removed_runs_replaced_come_back_with_their_file(knick: Knic
     assert _values(knick)["sort"][0] == 20
     assert "20 re-runs joined" in knick("import", "good.csv").output
     assert _values(knick)["sort"][0] == 40
-    assert "all 40 runs are in already" in knick("import", "good.csv").output
+    assert "all 40 runs are already imported" in knick("import", "good.csv").output
 
 
 @pytest.mark.usefixtures("imported")

@@ -307,7 +307,10 @@ def test_the_doctor_says_of_an_alert_whose_first_run_has_not_ended_what_is_known
     with open_instance(instance) as opened:
         opened.store.workers.report("one", started=datetime.now(UTC).timestamp(), failures=0, reason="")
         state, text = said()
-        assert (state, text.partition(" since ")[0]) == ("good", "it has not completed a run yet; a worker is at work")
+        assert (state, text.partition(" since ")[0]) == (
+            "good",
+            "it has not completed a run yet; a worker has been running",
+        )
         (event,) = opened.store.outbox.claim([EventKind.TRACES_CHANGED], "one", 60.0, 1)
     assert said() == (
         "good",

@@ -25,7 +25,7 @@ def test_a_dry_run_imports_nothing(knick: Knick) -> None:
 
 @pytest.mark.usefixtures("judged")
 def test_a_second_run_finds_nothing_new(knick: Knick) -> None:
-    assert "nothing is new" in knick("run").output
+    assert "nothing new" in knick("run").output
 
 
 @pytest.mark.usefixtures("judged")

@@ -36,12 +36,12 @@ class _Terminal(io.StringIO):
         (["detect", "--metod", "x"], "knick detect: there is no option --metod. Did you mean --method or --methods?"),
         (["restore"], "knick restore: missing argument 'FILE'."),
         (["zzz"], "knick: there is no command 'zzz'."),
-        (["gate"], "knick: there is no command 'gate'. It is called schedule now."),
-        (["bisect", "--profile", "x"], "knick bisect: there is no option --profile. It is called --recipe now."),
-        (["compare", "--profile", "x"], "knick compare: there is no option --profile. It is called --recipe now."),
+        (["gate"], "knick: there is no command 'gate'. It was renamed to schedule."),
+        (["bisect", "--profile", "x"], "knick bisect: there is no option --profile. It was renamed to --recipe."),
+        (["compare", "--profile", "x"], "knick compare: there is no option --profile. It was renamed to --recipe."),
         (
             ["bisect", "--simulate", "--gate-commits", "4"],
-            "knick bisect --simulate: there is no option --gate-commits. It is called --schedule-commits now.",
+            "knick bisect --simulate: there is no option --gate-commits. It was renamed to --schedule-commits.",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_an_alert_that_cannot_run_is_told_and_ends_with_a_code(knick: Knick) -> 
     configure('[alerts.a]\nmethod = "magic"\n[alerts.b]\n')
     ran = knick("run")
     assert (ran.code, "alert 'a' could not run: there is no method 'magic'" in ran.errors) == (2, True)
-    assert "Looked at 7 traces" in ran.output
+    assert "Checked 7 traces" in ran.output
 
 
 @pytest.mark.usefixtures("judged")
@@ -93,7 +93,7 @@ def test_an_undo_without_a_decision_says_so(knick: Knick) -> None:
 
 
 def test_judging_afresh_finds_nothing_else(knick: Knick, judged: Path) -> None:
-    assert "nothing is new" in knick("run", "--afresh", "--instance", judged).output
+    assert "nothing new" in knick("run", "--afresh", "--instance", judged).output
 
 
 def test_a_canary_that_moved_and_a_benchmark_that_stopped_are_found_by_the_doctor(knick: Knick, instance: Path) -> None:
@@ -349,7 +349,7 @@ def test_a_configured_direction_turns_findings_that_are_there_once_it_is_accepte
     )
     assert findings("--turn-findings") == [("P1", "regression", "acknowledged")]
     assert not [row for row in doctor(knick) if row["about"].startswith("direction in ")]
-    assert "leave --alert out" in knick("run", "--turn-findings", "--alert", "default").errors
+    assert "leave out --alert" in knick("run", "--turn-findings", "--alert", "default").errors
 
 
 @pytest.mark.usefixtures("instance")

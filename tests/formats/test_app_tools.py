@@ -136,5 +136,5 @@ def test_a_page_that_lighthouse_could_not_load_and_an_audit_with_an_error_failed
 
 def test_a_last_line_of_xctest_that_breaks_off_refuses_the_file() -> None:
     data = (HERE / "made" / "xctest.txt").read_bytes()
-    with pytest.raises(FormatError, match="no line end and is not whole"):
+    with pytest.raises(FormatError, match="no line end and is incomplete"):
         read_report(data[: data.index(b"0.001989")])

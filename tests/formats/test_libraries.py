@@ -79,7 +79,7 @@ def test_benchmark_js_gives_operations_per_second() -> None:
 
 def test_a_line_of_benchmark_js_that_breaks_off_is_refused() -> None:
     text = (_GOLDEN / "benchmarkjs-2.1.4.txt").read_text(encoding="utf-8")
-    with pytest.raises(FormatError, match="no line end and is not whole"):
+    with pytest.raises(FormatError, match="no line end and is incomplete"):
         read_text(text[:-10])
 
 

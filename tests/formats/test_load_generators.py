@@ -374,5 +374,5 @@ def test_counts_for_each_interval_of_a_run_are_refused(line: str) -> None:
 )
 def test_a_report_that_was_cut_is_refused_with_what_is_missing(pattern: str, end: str, what: str) -> None:
     text = text_of(pattern)
-    with pytest.raises(FormatError, match=f"ends before .*{what}.*cut short"):
+    with pytest.raises(FormatError, match=f"ends before .*{what}.*truncated"):
         read_text(text[: text.index(end)])

@@ -34,7 +34,7 @@ def test_nothing_is_said_of_whole_output(text: str) -> None:
 
 
 def test_libtest_that_ends_before_the_last_of_its_tests_is_refused_with_their_numbers() -> None:
-    with pytest.raises(FormatError, match=r"line 2 says 'running 4 tests', and 3 of them follow.*cut short"):
+    with pytest.raises(FormatError, match=r"line 2 says 'running 4 tests', and 3 of them follow.*truncated"):
         read(before(_LIBTEST, "test tests::sum"))
 
 
@@ -128,7 +128,7 @@ def test_a_benchmark_of_criterion_that_began_and_has_no_result_failed() -> None:
     text = before(_CRITERION, "sums of many numbers that have a long name/xor/10")
     failed = by(read(text)[0], benchmark="sums of many numbers that have a long name/xor/10")
     assert failed.outcome is Outcome.FAILED
-    assert failed.message == "it began at line 18 and has no result: it broke off, or the file was cut short"
+    assert failed.message == "it started at line 18 and has no result: it was aborted, or the file is truncated"
     assert len(only(read(text)[0])) == 2
 
 

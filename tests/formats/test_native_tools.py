@@ -111,7 +111,7 @@ def test_a_mean_of_catch2_that_is_no_number_is_a_failure_with_its_line() -> None
     data = (HERE / "made" / "catch2-3.xml").read_bytes().replace(b'"26110.25"', b'"nan"')
     report, _ = read_report(data)
     failed = by(report, benchmark="sort 20", case="Sort")
-    assert (failed.outcome, failed.message) == (Outcome.FAILED, "'nan' stands where the mean is needed at line 6")
+    assert (failed.outcome, failed.message) == (Outcome.FAILED, "expected the mean, got 'nan' at line 6")
 
 
 def test_hyperfine_gives_its_times_and_parameters() -> None:
@@ -229,7 +229,7 @@ def test_go_refuses_a_last_line_that_breaks_off(end: str) -> None:
     if end == "Benchm":
         assert len(go(text).runs[0].results) == 1
         return
-    with pytest.raises(FormatError, match=r"line 2\) has no line end and is not whole"):
+    with pytest.raises(FormatError, match=r"line 2\) has no line end and is incomplete"):
         go(text)
 
 
@@ -282,7 +282,7 @@ def test_libtest_reads_a_last_line_that_is_whole_without_a_line_end() -> None:
 
 @pytest.mark.parametrize("end", ["test a ... bench: 1", "test a ... bench: 12 ns/iter", "test a ... be"])
 def test_libtest_refuses_a_last_line_that_breaks_off(end: str) -> None:
-    with pytest.raises(FormatError, match=r"line 2\) has no line end and is not whole"):
+    with pytest.raises(FormatError, match=r"line 2\) has no line end and is incomplete"):
         read_report(f"test b ... bench: 12 ns/iter (+/- 3)\n{end}".encode())
 
 

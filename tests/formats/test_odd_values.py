@@ -41,13 +41,13 @@ def test_more_digits_than_python_reads_are_refused() -> None:
 
 def test_a_carriage_return_within_a_row_is_refused_with_its_line() -> None:
     row = b"g,f\r,,,,1.5,ns,10"
-    with pytest.raises(FormatError, match="line 2: the row is not whole"):
+    with pytest.raises(FormatError, match="line 2: incomplete row"):
         read_report(RAW_HEADER.encode() + b"\n" + row + b"\n")
 
 
 def test_a_cell_longer_than_the_reader_takes_is_refused() -> None:
     row = b"g," + b"f" * 200_000 + b",,,,1.5,ns,10"
-    with pytest.raises(FormatError, match="line 2: the row is not whole"):
+    with pytest.raises(FormatError, match="line 2: incomplete row"):
         read_report(RAW_HEADER.encode() + b"\n" + row + b"\n")
 
 

@@ -96,7 +96,7 @@ def test_a_comma_of_junit_that_could_be_either_is_a_failure() -> None:
     failed = by(report, benchmark="a", suite="s")
     assert (failed.outcome, failed.message) == (
         Outcome.FAILED,
-        "'1,204' stands where seconds are needed at line 1",
+        "expected seconds, got '1,204' at line 1",
     )
 
 

@@ -152,7 +152,7 @@ def test_a_column_of_dates_is_no_series_beside_others(header: str) -> None:
 
 
 def test_an_open_quote_is_refused_with_its_remedy() -> None:
-    with pytest.raises(InputError, match=r"line 2: the row is not whole.*Close the quotes"):
+    with pytest.raises(InputError, match=r"line 2: incomplete row.*Close the quotes"):
         read_series('id,value\n"a,1\n', "x.csv")
 
 
@@ -327,6 +327,6 @@ def test_json_without_rows_names_the_forms_that_are_read(text: str, where: str) 
 
 
 def test_json_that_was_cut_short_is_refused_with_its_line() -> None:
-    with pytest.raises(InputError, match="the JSON ends too early: what begins at line 2") as caught:
+    with pytest.raises(InputError, match="truncated JSON: the value that begins at line 2") as caught:
         read_series('[{"ms":1},\n{"ms":', "x.json")
     assert caught.value.where == "x.json"

@@ -40,7 +40,7 @@ def test_repeated_keys_are_samples_of_one_result() -> None:
 
 def test_what_follows_after_the_end_of_a_file_refuses_it() -> None:
     text = json.dumps({"version": 1, "git_hash": "abc", "results": [{"key": {"t": "x"}, "measurement": 1}]})
-    with pytest.raises(FormatError, match="more follows after the end"):
+    with pytest.raises(FormatError, match="extra content after the JSON document"):
         read_report((text + " garbage").encode(), format="skia")
 
 

@@ -287,7 +287,7 @@ def test_a_table_that_breaks_off_within_its_last_row_is_refused() -> None:
     ("text", "said"),
     [
         ("commit,benchmark,value\nabc,x\n", "line 2: the row has 2 cells, the header 3"),
-        ('commit,benchmark,value\nabc,"x,3\n', "line 2: the row is not whole"),
+        ('commit,benchmark,value\nabc,"x,3\n', "line 2: incomplete row"),
         ("commit,value,value\nabc,1,2\n", "two columns are called 'value'"),
         ("commit,benchmark\nabc,x\n", "no column holds values"),
         ("commit,time,benchmark,value\nabc,soon,x,1\n", "'soon' in column 'time' is no point in time"),
@@ -369,7 +369,7 @@ def test_nan_in_parquet_is_a_failure() -> None:
 def test_truncated_parquet_is_refused() -> None:
     data = parquet(**_LONG)
     for cut in range(4, len(data), 37):
-        with pytest.raises(FormatError, match="no whole Parquet file"):
+        with pytest.raises(FormatError, match="incomplete Parquet file"):
             read_report(data[:cut])
 
 

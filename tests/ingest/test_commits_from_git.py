@@ -244,7 +244,7 @@ def test_an_unknown_commit_waits_and_is_one_clear_line(lab: Lab, made: GitReposi
     made.commit()
     summary = lab.take(lab.skia("a.json", "f" * 40, sort=1))
     assert (summary.failed, summary.files[0].state) == (True, ImportState.WAITING)
-    assert summary.lines()[0].endswith("1 run kept waiting: lib has no commit ffffffffffff; they come in once it does")
+    assert summary.lines()[0].endswith("1 run waiting: lib has no commit ffffffffffff; they are imported once it does")
 
 
 def test_the_command_says_so_in_one_line_and_with_its_exit_code(lab: Lab, made: GitRepository) -> None:

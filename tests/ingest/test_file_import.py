@@ -44,7 +44,7 @@ def test_the_same_file_again_changes_nothing_and_says_so(lab: Lab) -> None:
     lab.take(path)
     summary = lab.take(path)
     assert (summary.changed, summary.files[0].state) == (False, ImportState.UNCHANGED)
-    assert "nothing new, its run is in already" in summary.lines()[0]
+    assert "nothing new, its run is already imported" in summary.lines()[0]
 
 
 def test_a_copy_of_a_file_changes_nothing(lab: Lab) -> None:
@@ -167,7 +167,7 @@ def test_a_correction_of_the_first_run_of_a_table_that_grew_replaces_it(lab: Lab
 def test_a_document_that_breaks_off_keeps_the_whole_file_out(lab: Lab) -> None:
     (file,) = lab.take(lab.write("runs.json", _times(1, 2)[:-9]), revision=A).files
     assert file.state is ImportState.REFUSED
-    assert "ends too early" in file.lines()[0]
+    assert "truncated JSON" in file.lines()[0]
     assert lab.instance.store.commits.repositories() == []
 
 
@@ -227,7 +227,7 @@ def test_an_unreadable_folder_is_one_clear_line(lab: Lab, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "scandir", refuse)
     summary = lab.take(folder)
     assert summary.failed
-    assert summary.lines()[0] == f"{folder}: not read: you may not read it. Give yourself the right to read it."
+    assert summary.lines()[0] == f"{folder}: not read: permission denied. Grant read access to it."
 
 
 def test_a_named_file_without_results_is_refused_and_taken_where_it_may_hold_nothing(lab: Lab) -> None:
@@ -235,7 +235,7 @@ def test_a_named_file_without_results_is_refused_and_taken_where_it_may_hold_not
     path.write_text("benchmark,value,unit\n", encoding="utf-8")
     summary = lab.take(path)
     assert summary.failed
-    assert summary.lines()[0].startswith(f"{path}: refused: the file holds no results. Look whether")
+    assert summary.lines()[0].startswith(f"{path}: refused: the file holds no results. Check whether")
     taken = lab.take(path, allow_empty=True)
     assert not taken.failed
     assert taken.lines()[0] == f"{path}: nothing imported, it has no run"
@@ -326,14 +326,14 @@ def test_folders_are_searched_for_results_only(lab: Lab) -> None:
     lab.write("folder/.hidden/three.json", "{")
     summary = lab.take(lab.directory / "folder")
     assert (len(summary.files), len(summary.ignored)) == (2, 1)
-    assert summary.lines()[-2:] == ["2 files: 2 imported", "1 file of other kinds left alone"]
+    assert summary.lines()[-2:] == ["2 files: 2 imported", "1 file of other kinds ignored"]
 
 
 def test_a_dry_run_tells_everything_and_keeps_nothing(lab: Lab) -> None:
     paths = [lab.skia("a.json", A, sort=1), lab.write("bad.json", "{")]
     summary = lab.take(*paths, dry_run=True)
     assert [file.state for file in summary.files] == [ImportState.IMPORTED, ImportState.REFUSED]
-    assert summary.lines()[-1] == "dry run: nothing was kept"
+    assert summary.lines()[-1] == "dry run: nothing was stored"
     store = lab.instance.store
     assert (store.commits.repositories(), store.ledger.files(), store.ledger.quarantined()) == ([], [], [])
 

@@ -61,7 +61,7 @@ def test_a_file_in_a_folder_that_no_format_fits_is_left_alone(lab: Lab, name: st
     lab.skia("folder/one.json", A, sort=1)
     summary = lab.take(lab.directory / "folder")
     assert (summary.failed, summary.ignored) == (False, (str(other),))
-    assert summary.lines()[-1] == "1 file of other kinds left alone"
+    assert summary.lines()[-1] == "1 file of other kinds ignored"
     assert ingest_status(lab.instance).refused == ()
 
 
@@ -173,7 +173,7 @@ def test_a_folder_that_may_not_be_read_is_one_line(lab: Lab) -> None:
     closed.chmod(0o700)
     assert (completed.stderr, completed.stdout.splitlines()) == (
         "",
-        [f"{closed}: not read: you may not read it. Give yourself the right to read it."],
+        [f"{closed}: not read: permission denied. Grant read access to it."],
     )
 
 

@@ -58,4 +58,4 @@ def test_one_odd_value_in_a_history_is_one_failure_with_benchmark_and_place_and_
 def test_a_history_that_was_cut_short_is_one_line_that_says_where(lab: Lab, share: float) -> None:
     text = TEXT
     line = refusal(lab, lab.take(lab.write("data.js", text[: int((len(text) - 1) * share)])))
-    assert re.search(r"ends too early: what begins at line \d+ column \d+ \(byte \d+\)", line)
+    assert re.search(r"truncated JSON: the value that begins at line \d+ column \d+ \(byte \d+\)", line)

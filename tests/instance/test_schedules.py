@@ -240,16 +240,16 @@ def test_an_unknown_branch_is_named(tmp_path: Path) -> None:
         ('repository = "lib"', 'repository = "lib"\nalso = { other = "x" }', "names the repository 'other'"),
         ('repository = "lib"', 'repository = "lib"\nalso = { lib = "../x" }', "x"),
         ('mode = "every"', 'mode = "now"', "mode"),
-        ('recipe = "bench"', 'profile = "bench"', r"\[schedule.nightly\]: 'profile' is called 'recipe' now"),
+        ('recipe = "bench"', 'profile = "bench"', r"\[schedule.nightly\]: 'profile' was renamed to 'recipe'"),
         (
             "[schedule.nightly]",
             "[gate.nightly]",
-            r"\[gate.nightly\]: \[gate.nightly\] is called \[schedule.nightly\] now",
+            r"\[gate.nightly\]: \[gate.nightly\] was renamed to \[schedule.nightly\]",
         ),
         (
             "[schedule.nightly]",
             '[devices.a]\nuse = "gate"\n[schedule.nightly]',
-            "'gate', which is called 'schedule' now",
+            "'gate', which was renamed to 'schedule'",
         ),
     ],
 )

@@ -113,7 +113,7 @@ def test_another_issuer_than_an_https_address_is_refused(tmp_path: Path, issuer:
         ("[access]\nsession_hours = inf", "access", "session_hours is inf"),
         ("[access]\nsession_hours = nan", "access", "session_hours is nan"),
         ('[access]\nsession_secret = "short"', "access", "session_secret has fewer than 32 characters"),
-        ('[roles.a]\nrole = "viewer"', "roles.a", "the section is about no one"),
+        ('[roles.a]\nrole = "viewer"', "roles.a", "the section matches nobody"),
         ('[roles.a]\nrole = "viewer"\ndomains = ["@example.org"]', "roles.a", "domains has '@example.org'"),
         (
             _OPENID + '[roles.a]\nrole = "viewer"\npeople = ["*"]\nsign_in = ["gitlab"]',

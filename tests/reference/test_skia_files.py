@@ -21,7 +21,7 @@ skip_without_reference()
 
 # the original lets these in, as 0, unread or without a key; here they are refused
 _REFUSED_HERE = {
-    "made_up/trailing_garbage": "more follows after the end",
+    "made_up/trailing_garbage": "extra content after the JSON document",
     "made_up/empty_key": "at least one param",
 }
 # one result fails here, where the original keeps 0 or refuses the file

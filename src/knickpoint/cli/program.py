@@ -77,7 +77,7 @@ def refusal_text(refused: click.ClickException) -> str:
 def _meant(given: str, known: list[str]) -> str:
     """Suggest the meaning of an unknown word, or its name of today."""
     new = new_name(given, known)
-    return f"It is called {new} now." if new else did_you_mean(given, known)
+    return f"It was renamed to {new}." if new else did_you_mean(given, known)
 
 
 def _takes_query(context: click.Context | None) -> bool:

@@ -211,7 +211,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     ),
     Format(
         name="json",
-        title="JSON rows: a list of objects, or one a line",
+        title="JSON rows: a list of objects, or one per line",
         suffixes=(".json", ".jsonl", ".ndjson"),
         verified="points that knick export wrote",
         note="members as the columns of csv; needs a value, and a commit or a time",

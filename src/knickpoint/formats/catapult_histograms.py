@@ -116,7 +116,7 @@ def _add(rows: Rows, entry: Node, diagnostics: dict[str, list[str]]) -> None:
         return
     numbers = list(running.elements())
     if len(numbers) <= max(_RUNNING.values()):
-        raise running.refuse(f"{len(numbers)} statistics stand where 7 are needed", of=name)
+        raise running.refuse(f"expected 7 statistics, got {len(numbers)}", of=name)
     with rows.failing(params):
         mean, count = numbers[_RUNNING["mean"]].number(name), numbers[_RUNNING["count"]].number(name)
         rows.add(params, (mean,), unit, better, summary={"count": count})

@@ -108,7 +108,7 @@ class _Reader:
         with self.rows.failing(params):
             value = numeral(mean["value"])
             if value is None:
-                raise NoNumberError(f"{mean['value']!r} stands where the mean is needed", where=f"line {number - 1}")
+                raise NoNumberError(f"expected the mean, got {mean['value']!r}", where=f"line {number - 1}")
             self.rows.add(params, (value,), _UNITS.get(unit, unit), Better.LOWER, summary=fields)
 
 
@@ -142,9 +142,9 @@ def add_printed(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
             )
     if reader.samples:
         raise FormatError(
-            "the last benchmark has no whole result",
+            "incomplete result of the last benchmark",
             where=f"line {len(file.lines)}",
-            remedy="The file was cut short; run the benchmark again.",
+            remedy="The file is truncated; run the benchmark again.",
         )
     if len(rows) and not reader.ended:
         last = max(number for number, line in enumerate(file.lines, 1) if line.strip())
@@ -216,7 +216,7 @@ def _add(rows: Rows, result: Element, params: dict[str, str]) -> None:
         value = _number(mean, "value")
         if value is None:
             text = mean.attributes.get("value", "")
-            raise NoNumberError(f"{text!r} stands where the mean is needed", where=f"line {mean.line}")
+            raise NoNumberError(f"expected the mean, got {text!r}", where=f"line {mean.line}")
         rows.add(params, (value,), "ns", Better.LOWER, summary=summary)
 
 

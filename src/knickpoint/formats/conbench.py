@@ -42,7 +42,7 @@ def read(file: FileContent) -> Parsed:
     if len(repositories) > 1:
         raise FormatError(
             f"the results belong to {len(repositories)} repositories: {', '.join(sorted(repositories))}",
-            remedy="Split the file, one a repository.",
+            remedy="Split the file, one per repository.",
         )
     reports = tuple(_run(identity, rows, members, several=len(runs) > 1) for identity, (rows, members) in runs.items())
     return Report(_NAME, reports, (), next(iter(repositories), "")), ()

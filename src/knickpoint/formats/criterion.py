@@ -158,13 +158,14 @@ def _add_text(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
             begun.setdefault(start["name"], number)
         elif _CUT_TIME.search(line):
             raise FormatError(
-                f"{line.strip()!r} is no whole result", where=f"line {number}", remedy="Run the benchmark again."
+                f"incomplete result {line.strip()!r}", where=f"line {number}", remedy="Run the benchmark again."
             )
         elif line.strip():
             before = line.strip()
     for name, number in begun.items():
         rows.fail(
-            {"benchmark": name}, f"it began at line {number} and has no result: it broke off, or the file was cut short"
+            {"benchmark": name},
+            f"it started at line {number} and has no result: it was aborted, or the file is truncated",
         )
     return tuple(warnings)
 

@@ -73,7 +73,7 @@ def read_mapped(data: bytes, mapping: bytes, *, name: str = "", limits: ReadingL
     if len(repositories) > 1:
         raise FormatError(
             f"the documents belong to {len(repositories)} repositories: {', '.join(repositories)}",
-            remedy="Split the file, one a repository.",
+            remedy="Split the file, one per repository.",
         )
     return Report(known, tuple(runs), (), next(iter(repositories))), ()
 
@@ -206,7 +206,7 @@ def _follow(place: _Found, path: str, where: str, *, keep: bool = False) -> Iter
         rest = rest[1:].lstrip(".")
     while rest.startswith("^"):
         if place.outer is None:
-            raise FormatError(f"the path {path!r} goes up beyond the root", where=where, remedy="Take a ^ out.")
+            raise FormatError(f"the path {path!r} goes up beyond the root", where=where, remedy="Remove a ^.")
         place, rest = place.outer, rest[1:].lstrip(".")
     if rest == "@":
         yield _Found(Node(place.name, place.node, "@"))

@@ -160,5 +160,5 @@ def _ended(line: str) -> str:
 def _number(text: str, line: int) -> float:
     value = numeral(text)
     if value is None:
-        raise NoNumberError(f"{text!r} stands where a number is needed", where=f"line {line}")
+        raise NoNumberError(f"expected a number, got {text!r}", where=f"line {line}")
     return value

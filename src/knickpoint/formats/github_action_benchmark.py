@@ -122,7 +122,7 @@ def _date(entry: Node) -> float:
         return date
     moment = read_moment(entry["commit"].words("timestamp"))
     if moment is None:
-        raise entry.refuse("neither the entry nor its commit has a date", remedy="Give it one, or take the entry out.")
+        raise entry.refuse("neither the entry nor its commit has a date", remedy="Give it one, or remove the entry.")
     return moment.timestamp() * 1000
 
 
@@ -180,7 +180,7 @@ def _spread(text: str) -> tuple[dict[str, float], str]:
 def _commit(node: Node, time: datetime | None) -> Commit:
     revision = commit_name(node["id"].text())
     if not revision:
-        raise FormatError("the commit has no id", where=node.path, remedy="Take the entry out, or give it its commit.")
+        raise FormatError("the commit has no id", where=node.path, remedy="Remove the entry, or give it its commit.")
     author = node.maybe("author")
     moment = read_moment(node.words("timestamp")) or time or NO_TIME
     subject = next(iter(node.words("message").strip().splitlines()), "")

@@ -217,7 +217,7 @@ def _outputs(file: FileContent) -> Iterator[list[tuple[int, str]]]:
             raise FormatError(
                 f"the output ends within the line {stream[-1][1]!r}",
                 where=f"line {stream[-1][0]}",
-                remedy="The file was cut short; write it again.",
+                remedy="The file is truncated; write it again.",
             )
         yield [(number, plain(text)) for number, text in stream]
 
@@ -399,5 +399,5 @@ def _add(rows: Rows, params: dict[str, str], line: _Line, units: dict[str, Bette
         with rows.failing(named):
             value = float(text) if _NUMBER.fullmatch(text) else math.nan
             if not math.isfinite(value):
-                raise NoNumberError(f"{text!r} stands where a finite number is needed", where=f"line {line.number}")
+                raise NoNumberError(f"expected a finite number, got {text!r}", where=f"line {line.number}")
             rows.add(named, (value,), unit, better)

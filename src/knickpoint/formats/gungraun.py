@@ -212,7 +212,7 @@ def _add_count(rows: Rows, named: dict[str, str], tool: str, text: str, where: s
     elif text == _ABSENT:
         rows.skip(_named(named, tool, named["metric"]), "only the baseline has this count")
     else:
-        rows.fail(_named(named, tool, named["metric"]), f"{text!r} stands where a count is needed at {where}")
+        rows.fail(_named(named, tool, named["metric"]), f"expected a count at {where}, got {text!r}")
 
 
 def _named(params: dict[str, str], tool: str, label: str) -> dict[str, str]:

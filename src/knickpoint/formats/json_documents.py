@@ -110,7 +110,7 @@ def _merged(known: Format, read: Sequence[Parsed]) -> Parsed:
     if len(repositories) > 1:
         raise FormatError(
             f"the documents belong to {len(repositories)} repositories: {', '.join(repositories)}",
-            remedy="Split the file, one a repository.",
+            remedy="Split the file, one per repository.",
         )
     runs: tuple[RunReport, ...] = tuple(run for report in reports for run in report.runs)
     commits: dict[str, Commit] = {}

@@ -36,7 +36,7 @@ def fits(file: FileContent) -> bool:
 def unread_rows(file: FileContent) -> str:
     """Return the remedy for rows that name no commit and no time, or none of both; "" if the file has neither."""
     if file.document in ([], {}):
-        return "It holds nothing. Look whether the run was filtered to nothing."
+        return "It holds nothing. Check whether a filter excluded all benchmarks."
     rows = file.document if isinstance(file.document, list) else [file.document]
     if all(isinstance(row, dict) and row.keys() >= _CODESPEED for row in rows):
         return (

@@ -82,7 +82,7 @@ def _seconds(text: str, case: Element) -> float:
     value = numeral(plain)
     if value is None:
         raise NoNumberError(
-            f"{text!r} stands where seconds are needed",
+            f"expected seconds, got {text!r}",
             where=f"line {case.line}",
             remedy="Write plain seconds; 1,234 could be meant either way.",
             of=case.attributes.get("name", ""),

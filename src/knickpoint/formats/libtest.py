@@ -74,7 +74,7 @@ class _Promise:
             raise FormatError(
                 f"{self._missing()}, and no line 'test result:'",
                 where=file.name,
-                remedy="The file was cut short, or the benchmarks broke off; run them again.",
+                remedy="The file is truncated, or the benchmarks were aborted; run them again.",
             )
 
     def _missing(self) -> str:

@@ -107,7 +107,7 @@ def _add_tables(rows: Rows, file: FileContent) -> None:
             if number == file.open_line:
                 raise file.cut_short()
             raise FormatError(
-                "the row has not a cell for each column, and last a name in backticks",
+                "the row does not have a cell for each column and a name in backticks at the end",
                 where=f"line {number}",
                 remedy="Write what nanobench prints as it is, or render its JSON template.",
             )
@@ -128,7 +128,7 @@ def _add_cell(rows: Rows, params: dict[str, str], text: str, unit: str, number: 
     with rows.failing(params):
         value = numeral(text.replace(",", ""))
         if value is None:
-            raise NoNumberError(f"{text!r} stands where a number is needed", where=f"line {number}")
+            raise NoNumberError(f"expected a number, got {text!r}", where=f"line {number}")
         rows.add(params, (value,), unit, Better.LOWER)
 
 

@@ -71,7 +71,7 @@ def read(file: FileContent) -> Parsed:
     if len(repositories) > 1:
         raise FormatError(
             f"the entries belong to {len(repositories)} repositories: {', '.join(repositories)}",
-            remedy="Split the file, one a repository.",
+            remedy="Split the file, one per repository.",
         )
     ordered = sorted(commits.values(), key=lambda commit: commit.time)
     return Report(_NAME, tuple(runs), tuple(ordered), next(iter(repositories), "")), ()

@@ -51,7 +51,7 @@ def read(file: FileContent) -> Parsed:
         raise
     except (pa.ArrowException, OSError, OverflowError, ValueError) as error:
         raise FormatError(
-            f"is no whole Parquet file: {error}", remedy="If the file was cut short, write it again."
+            f"incomplete Parquet file: {error}", remedy="If the file is truncated, write it again."
         ) from error
     return read_table(_NAME, names, _rows(columns), check=check_told_apart)
 

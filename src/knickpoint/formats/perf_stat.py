@@ -143,5 +143,5 @@ def _add(rows: Rows, count: _Count, where: str) -> None:
     with rows.failing(params):
         value = numeral(count.value)
         if value is None:
-            raise NoNumberError(f"{count.value!r} stands where a count is needed", where=where)
+            raise NoNumberError(f"expected a count, got {count.value!r}", where=where)
         rows.add(params, (value,), count.unit, Better.LOWER, summary=count.summary)

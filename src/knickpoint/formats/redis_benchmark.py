@@ -122,5 +122,5 @@ def _add_latency(rows: Rows, params: dict[str, str], stat: str, text: str, line:
 def _number(text: str, line: int) -> float:
     value = numeral(text)
     if value is None:
-        raise NoNumberError(f"{text!r} stands where a number is needed", where=f"line {line}")
+        raise NoNumberError(f"expected a number, got {text!r}", where=f"line {line}")
     return value

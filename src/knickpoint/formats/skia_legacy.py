@@ -100,7 +100,7 @@ def _add_metric(rows: Rows, params: dict[str, str], value: float, samples: Node 
     if len(numbers) == len(elements):
         return []
     message = f"{len(elements) - len(numbers)} of {len(elements)} samples are no numbers and were left out"
-    return [Problem(message, samples.path, "Look at the run that wrote them.", Severity.WARNING)]
+    return [Problem(message, samples.path, "Check the run that wrote them.", Severity.WARNING)]
 
 
 @lru_cache(maxsize=4096)

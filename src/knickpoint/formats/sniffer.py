@@ -37,7 +37,7 @@ _LOOKED_AT: Final = 400
 _KNOWN: Final = (
     (
         r"│.*\b(?:sec|B|allocs)/op\b|,(?:sec|B|allocs)/op,CI\b|name\s+old \S+\s+new \S+\s+delta",
-        "benchstat, which summarises and compares results. Import what it read: the output of go test -bench, one file a commit",
+        "benchstat, which summarises and compares results. Import its input: the output of go test -bench, one file per commit",
     ),
     (
         r"Benchmark\s.*\bMode\s+Cnt\s+Score\s",
@@ -251,7 +251,7 @@ def _checked(file: FileContent, parsed: Parsed) -> Parsed:
             Problem(
                 f"the file holds no results ({find_format(report.format).title})",
                 where=name,
-                remedy="Look whether the run was filtered to nothing.",
+                remedy="Check whether a filter excluded all benchmarks.",
                 severity=Severity.WARNING,
             ),
         )
@@ -299,7 +299,7 @@ def _inside(file: FileContent) -> str:
         return ""
     if file.embedded:
         return f"; a JSON document begins on line {file.embedded[0].line}"
-    return f"; the JSON that begins on line {file.json_line} is not whole" if file.json_line else ""
+    return f"; the JSON that begins on line {file.json_line} is incomplete" if file.json_line else ""
 
 
 def _remedy(file: FileContent) -> str:

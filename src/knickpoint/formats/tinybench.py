@@ -143,7 +143,7 @@ def _add_row(rows: Rows, cells: dict[str, str], where: str) -> None:
             value = _VALUE.fullmatch(text)
             number = numeral(value["value"]) if value else None
             if number is None:
-                raise NoNumberError(f"{text!r} stands where a time is needed", where=where)
+                raise NoNumberError(f"expected a time, got {text!r}", where=where)
             rows.add(named, (number,), unit, Better.LOWER, summary=None if stat else summary)
 
 
@@ -171,7 +171,7 @@ def _printed(file: FileContent) -> Iterator[tuple[dict[str, str], str]]:
                 raise FormatError(
                     f"the row has {len(cells)} cells, the header {len(header)}",
                     where=f"line {number}",
-                    remedy="The table was cut short, or a name has a │; write the table as JSON.",
+                    remedy="The table is truncated, or a name has a │; write the table as JSON.",
                 )
             yield dict(zip(header, cells, strict=True)), f"line {number}"
     if header:

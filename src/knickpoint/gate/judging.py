@@ -284,7 +284,7 @@ def _refuse_empty(read: NewResults, file: str) -> None:
         raise InputError(
             "no file holds any result, so there is nothing to judge",
             where=file,
-            remedy="Look whether the run was filtered to nothing; --partial takes part of a suite that may be empty.",
+            remedy="Check whether a filter excluded all benchmarks; --partial takes part of a suite that may be empty.",
         )
 
 

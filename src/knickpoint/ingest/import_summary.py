@@ -112,9 +112,11 @@ class FileSummary:
         if self.removed:
             return "left out, because runs of it were removed; name the file itself to import them again"
         if self.same:
-            return f"nothing new, {'its run is' if self.same == 1 else f'all {self.same} runs are'} in already"
+            return f"nothing new, {'its run is' if self.same == 1 else f'all {self.same} runs are'} already imported"
         # Where the same content is in already, nothing is said about it a second time.
-        return "nothing imported, it has no run" if self.problems else "nothing new, the same content is in already"
+        return (
+            "nothing imported, it has no run" if self.problems else "nothing new, the same content is already imported"
+        )
 
     def _parts(self) -> list[str]:
         """Describe the outcome of the runs and results of a file, empty if nothing is new."""
@@ -138,12 +140,12 @@ class FileSummary:
                 f" ({', '.join(named)}{', …' if len(self.repeated) > len(named) else ''})"
             )
         if self.same and parts:
-            parts.append(f"{_count(self.same, 'run')} in already")
+            parts.append(f"{_count(self.same, 'run')} already imported")
         if self.waiting:
             shown = ", ".join(revision[:12] for revision in self.unknown[:3]) + (" …" if len(self.unknown) > 3 else "")
             parts.append(
-                f"{_count(self.waiting, 'run')} kept waiting: {self.repository} has no commit {shown};"
-                " they come in once it does"
+                f"{_count(self.waiting, 'run')} waiting: {self.repository} has no commit {shown};"
+                " they are imported once it does"
             )
         return parts
 
@@ -283,7 +285,7 @@ class ImportSummary:
             total = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"
             lines.append(f"{_count(len(self.files), 'file')}: {total}" if self.files else total)
         if self.ignored:
-            lines.append(f"{_count(len(self.ignored), 'file')} of other kinds left alone")
+            lines.append(f"{_count(len(self.ignored), 'file')} of other kinds ignored")
         if self.dry_run:
-            lines.append("dry run: nothing was kept")
+            lines.append("dry run: nothing was stored")
         return lines

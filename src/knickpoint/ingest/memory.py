@@ -95,7 +95,7 @@ def within_memory(work: Callable[[], Result], where: str) -> Result:
         return work()
     # Out of the ``with``, so that the error no longer holds what the work held; the frames of errors hold each other.
     gc.collect()
-    raise FormatError("it takes more memory than this process may take", where=where, remedy=_LEFT)
+    raise FormatError("it needs more memory than this process may use", where=where, remedy=_LEFT)
 
 
 def read_at_most(file: IO[bytes], limit: int) -> bytes:

@@ -79,7 +79,7 @@ class NamingRules:
             raise InputError(
                 f"nothing is left of the key {key!r} without its volatile params",
                 where=where,
-                remedy="Take one of them out of drop_params in knickpoint.toml.",
+                remedy="Remove one of them from drop_params in knickpoint.toml.",
             )
         self._known[key] = encode_key(params)
         return self._known[key]

@@ -110,7 +110,7 @@ class ImportPipeline:
         is_chance = read.file.found and not read.file.context.stated.format
         if self.allow_empty or is_chance or any(len(run.results) for run in read.report.runs):
             return ()
-        remedy = "Look whether the run was filtered to nothing; --allow-empty takes a file that may hold nothing."
+        remedy = "Check whether a filter excluded all benchmarks; --allow-empty takes a file that may hold nothing."
         return (Problem("the file holds no results", read.file.source, remedy),)
 
     def finish(self) -> None:

@@ -105,7 +105,7 @@ def cannot_read(path: Path, error: OSError) -> InputError:
     if isinstance(error, FileNotFoundError):
         return InputError("there is no such file or folder", where=path_text(path), remedy="Correct the name.")
     if isinstance(error, PermissionError):
-        return InputError("you may not read it", where=path_text(path), remedy="Give yourself the right to read it.")
+        return InputError("permission denied", where=path_text(path), remedy="Grant read access to it.")
     return InputError(
         f"it cannot be read: {error.strerror}", where=path_text(path), remedy="Copy it elsewhere, then retry."
     )

@@ -177,7 +177,7 @@ def read_ticket_file(path: Path) -> list[TicketRow]:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"cannot be read: {error.strerror}", where=str(path), remedy="Correct the name, or make it readable."
+            f"cannot be read: {error.strerror}", where=str(path), remedy="Correct the name, or grant read access to it."
         ) from error
     return read_tickets(data, str(path))
 

@@ -227,7 +227,7 @@ def serving(instance: Instance, host: str = "127.0.0.1", port: int = 0) -> Itera
     address = _address(listener)
     try:
         if not server.started:
-            raise ServiceError("the server did not start", where=address, remedy="Look at the messages above.")
+            raise ServiceError("the server did not start", where=address, remedy="See the messages above.")
         yield address
     finally:
         server.should_exit = True

@@ -148,7 +148,7 @@ def test_a_bisection_is_shown_while_it_waits_while_it_runs_and_when_it_has_ended
     during = shown()
     finish(held)
     after = shown()
-    assert before.startswith("Running: nothing is measured yet.\n\nNo probe was made.")
+    assert before.startswith("Running: nothing measured yet.\n\nNo probes were run.")
     assert during.startswith("Running: 5 of 5 commits left, ")
     assert f"; {OTHER} runs it.\n" in during
     assert " lab-2 " in during

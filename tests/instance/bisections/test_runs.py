@@ -210,7 +210,7 @@ def test_a_recipe_that_changed_meanwhile_is_not_run(slowed: Bisectable, pool: Qu
     other = slowed.with_recipes(recipe(measure=("rm", "-rf", "everything")))
     done = run_bisection(other, asked, pool, worker="test")
     assert (done.state, pool.jobs) == (BisectionState.GAVE_UP, [])
-    assert done.answer.reason == "the recipe quick has changed since the bisection was asked for"
+    assert done.answer.reason == "the recipe quick has changed since the bisection was requested"
 
 
 def test_a_search_that_gives_up_names_the_range_that_is_left(slowed: Bisectable, pool: QuickPool) -> None:

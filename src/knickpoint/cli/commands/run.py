@@ -28,18 +28,18 @@ def summary_lines(summary: RunSummary) -> list[str]:
         )
     if summary.unturned:
         lines.append(
-            f"{counted(summary.unturned, 'finding')} would turn, because another direction of the trace is better now;"
-            " until then the former one counts: `knick run --turn-findings` accepts, and announces nothing."
+            f"{counted(summary.unturned, 'finding')} would turn, because another direction of the trace is better now:"
+            " `knick run --turn-findings` turns them without an announcement."
         )
     return lines
 
 
 def _result_lines(summary: RunSummary) -> list[str]:
-    looked = f"Looked at {counted(summary.traces, 'trace')}"
+    checked = f"Checked {counted(summary.traces, 'trace')}"
     if not summary.traces and summary.nothing_new:
         return ["No alert watches any trace that has results: see `knick alerts list` and `knick traces`."]
     if summary.nothing_new:
-        return [f"{looked}: nothing is new."]
+        return [f"{checked}: nothing new."]
     transitions = {
         "new": summary.new,
         "moved": summary.moved,
@@ -48,7 +48,7 @@ def _result_lines(summary: RunSummary) -> list[str]:
         "recovered": summary.recovered,
     }
     counts = ", ".join(f"{count:,} {what}" for what, count in transitions.items() if count)
-    lines = [f"{looked}: change points {counts}." if counts else f"{looked}."]
+    lines = [f"{checked}. Change points: {counts}." if counts else f"{checked}."]
     if summary.new_changes:
         found = len(summary.new_changes)
         lines.append(f"{counted(found, 'new change')} to triage: `knick changes` or `knick serve`.")

@@ -209,7 +209,7 @@ def _json_rows(file: FileContent) -> tuple[list[str], list[list[str]]]:
     if isinstance(document, list) and document and all(not isinstance(row, dict | list) for row in document):
         return ["value"], [[_field(row, f"{name}, element {place}")] for place, row in enumerate(document)]
     if not isinstance(document, list):
-        raise InputError("this JSON is an object, and not a list of rows", where=name, remedy=_REMEDY)
+        raise InputError("this JSON is an object, not a list of rows", where=name, remedy=_REMEDY)
     return _of_objects(document, name)
 
 
@@ -217,7 +217,7 @@ def _split(columns: Sequence[Any], rows: Sequence[Any], name: str) -> tuple[list
     for place, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(columns):
             raise InputError(
-                f"this row has not the {len(columns)} fields of the columns",
+                f"this row does not have the {len(columns)} fields of the columns",
                 where=f"{name}, data[{place}]",
                 remedy=_REMEDY,
             )

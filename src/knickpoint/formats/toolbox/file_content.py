@@ -116,7 +116,7 @@ class FileContent:
             )
         if not unpacker.eof:
             raise FormatError(
-                f"the gzip data end too early, after {len(self.data)} bytes",
+                f"truncated gzip data, after {len(self.data)} bytes",
                 where=self.name,
                 remedy="Fetch or write the file again.",
             )
@@ -164,7 +164,7 @@ class FileContent:
             raise FormatError(
                 f"byte {error.start} (line {line}) is not {encoding.upper()}: {error.reason}",
                 where=self.name,
-                remedy="Save the file as UTF-8; if it was cut short, write it again.",
+                remedy="Save the file as UTF-8; if it is truncated, write it again.",
             ) from error
 
     @cached_property
@@ -193,9 +193,9 @@ class FileContent:
     def cut_short(self) -> FormatError:
         """Return the error that refuses the file, as its last line breaks off."""
         return FormatError(
-            f"the last line (line {len(self.lines)}) has no line end and is not whole: {self.lines[-1][-60:]!r}",
+            f"the last line (line {len(self.lines)}) has no line end and is incomplete: {self.lines[-1][-60:]!r}",
             where=self.name,
-            remedy="The file was cut short; fetch or write it again.",
+            remedy="The file is truncated; fetch or write it again.",
         )
 
     def open_line_warning(self) -> tuple[Problem, ...]:
@@ -203,7 +203,7 @@ class FileContent:
         if not self.open_line:
             return ()
         warning = Problem(
-            f"the last line has no line end; if the file was cut short, its number may be too: {self.lines[-1][-60:]!r}",
+            f"the last line has no line end; if the file is truncated, its number may be too: {self.lines[-1][-60:]!r}",
             where=f"line {self.open_line}",
             remedy="Compare it with what was measured, or let the file end with a line end.",
             severity=Severity.WARNING,
@@ -359,9 +359,9 @@ class FileContent:
         place = f"line {line} column {error.colno} (byte {byte})"
         if error.msg.startswith("Extra data"):
             return FormatError(
-                f"more follows after the end of the JSON document at {place}",
+                f"extra content after the JSON document, at {place}",
                 where=self.name,
-                remedy="Take out what is no JSON.",
+                remedy="Remove everything that is not JSON.",
             )
         if (
             error.msg.startswith("Unterminated string")
@@ -369,9 +369,9 @@ class FileContent:
             or not text[error.pos :].strip()
         ):
             return FormatError(
-                f"the JSON ends too early: what begins at {place} is not whole",
+                f"truncated JSON: the value that begins at {place} is incomplete",
                 where=self.name,
-                remedy="The file was cut short; fetch or write it again.",
+                remedy="The file is truncated; fetch or write it again.",
             )
         return FormatError(
             f"is not valid JSON: {error.msg} at {place}",

@@ -90,21 +90,21 @@ class Node:
     def maybe(self, name: str) -> Node | None:
         """Return the member ``name``, None where it is absent or null. Raises where this is no object."""
         if not isinstance(self.value, dict):
-            raise self.refuse(f"{shown(self.value)} stands where an object is needed")
+            raise self.refuse(f"expected an object, got {shown(self.value)}")
         found = self.value.get(name)
         return None if found is None else Node(found, self, name)
 
     def members(self) -> Iterator[tuple[str, Node]]:
         """Iterate over the members of an object, null ones included."""
         if not isinstance(self.value, dict):
-            raise self.refuse(f"{shown(self.value)} stands where an object is needed")
+            raise self.refuse(f"expected an object, got {shown(self.value)}")
         for name, value in self.value.items():
             yield name, Node(value, self, name)
 
     def elements(self) -> Iterator[Node]:
         """Iterate over the elements of a list."""
         if not isinstance(self.value, list):
-            raise self.refuse(f"{shown(self.value)} stands where a list is needed")
+            raise self.refuse(f"expected a list, got {shown(self.value)}")
         for index, value in enumerate(self.value):
             yield Node(value, self, index)
 
@@ -122,7 +122,7 @@ class Node:
         number = to_float(self.value)
         if math.isfinite(number):
             return number
-        message = f"{shown(self.value)} stands where a finite number is needed"
+        message = f"expected a finite number, got {shown(self.value)}"
         if isinstance(self.value, list | dict):
             raise self.refuse(message, of=of)
         raise NoNumberError(message, where=self.path or _ROOT, remedy=_REMEDY, of=of)
@@ -147,7 +147,7 @@ class Node:
     def text(self) -> str:
         """Return the string here. Raises ``FormatError`` where it is anything else."""
         if not isinstance(self.value, str):
-            raise self.refuse(f"{shown(self.value)} stands where a text is needed")
+            raise self.refuse(f"expected a text, got {shown(self.value)}")
         return self.value
 
     def words(self, name: str) -> str:
@@ -164,7 +164,7 @@ class Node:
             return ""
         if isinstance(value, str | int | float):
             return str(value)
-        raise self.refuse(f"{shown(value)} stands where a text or a number is needed")
+        raise self.refuse(f"expected a text or a number, got {shown(value)}")
 
     def facts(self, *, deepest: int = _DEEPEST_FACTS) -> dict[str, str]:
         """Return the scalars of an object as texts, those of objects within it under ``outer.inner``.

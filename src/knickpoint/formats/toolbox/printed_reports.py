@@ -35,7 +35,7 @@ def plain(line: str) -> str:
 
 _LONGEST_SHOWN: Final = 80
 """Characters of a line in a message."""
-_CUT: Final = "The file was cut short, or the run was stopped; run the benchmark again."
+_CUT: Final = "The file is truncated, or the run was stopped; run the benchmark again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Hit:
         """Return the number in ``group``. Raises ``NoNumberError`` where there is none."""
         value = numeral(self[group])
         if value is None:
-            raise NoNumberError(f"{self[group]!r} stands where a number is needed", where=f"line {self.line}")
+            raise NoNumberError(f"expected a number, got {self[group]!r}", where=f"line {self.line}")
         return value
 
     def count(self, group: str = "value") -> int:
@@ -180,6 +180,6 @@ def missing_end(what: str, line: int, *, remedy: str = "") -> Problem:
     return Problem(
         what,
         where=f"line {line}",
-        remedy=remedy or "Look whether the benchmarks ran to their end and the file is whole, then import it again.",
+        remedy=remedy or "Check whether the benchmarks finished and the file is complete, then import it again.",
         severity=Severity.WARNING,
     )

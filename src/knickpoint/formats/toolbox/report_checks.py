@@ -47,7 +47,7 @@ def negative_times(report: Report, name: str) -> tuple[Problem, ...]:
         f"{len(found)} {'result is a duration' if len(found) == 1 else 'results are durations'} below zero "
         f"({', '.join(islice(found, 3))}{', …' if len(found) > 3 else ''})",
         where=name,
-        remedy="Look at the clock of the machine, and at what is subtracted from the times.",
+        remedy="Check the clock of the machine, and what is subtracted from the times.",
         severity=Severity.WARNING,
     )
     return (warning,)

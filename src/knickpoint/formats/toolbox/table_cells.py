@@ -66,9 +66,9 @@ def split_rows(lines: Iterable[str], delimiter: str = ",", *, first: int = 0) ->
             return
         except csv.Error as error:
             raise FormatError(
-                f"the row is not whole: {error}",
+                f"incomplete row: {error}",
                 where=f"line {number}",
-                remedy="Close the quotes; if the file was cut short, write it again.",
+                remedy="Close the quotes; if the file is truncated, write it again.",
             ) from error
         yield number, cells
 

@@ -317,7 +317,7 @@ class _Table:
         if len(self.repositories) > 1:
             raise FormatError(
                 f"the rows belong to {len(self.repositories)} repositories: {', '.join(self.repositories)}",
-                remedy="Split the table, one file a repository.",
+                remedy="Split the table, one file per repository.",
             )
         several = len(self.runs) > 1
         runs = tuple(

@@ -76,7 +76,7 @@ def read_markup(file: FileContent) -> Element:
         raise FormatError(
             "the file has a document type, which could define entities",
             where=f"line {parser.CurrentLineNumber}",
-            remedy="Take the DOCTYPE out; no benchmark tool writes one.",
+            remedy="Remove the DOCTYPE; no benchmark tool writes one.",
         )
 
     parser.StartElementHandler = start
@@ -88,9 +88,9 @@ def read_markup(file: FileContent) -> Element:
         parser.Parse(file.unpacked, True)  # noqa: FBT003 - the signature of expat
     except expat.ExpatError as error:
         raise FormatError(
-            f"is no whole XML document: {expat.ErrorString(error.code)}",
+            f"not a well-formed XML document: {expat.ErrorString(error.code)}",
             where=f"line {error.lineno} column {error.offset + 1} (byte {parser.ErrorByteIndex})",
-            remedy="If the file was cut short, write it again.",
+            remedy="If the file is truncated, write it again.",
         ) from error
     except (LookupError, ValueError) as error:
         raise FormatError(

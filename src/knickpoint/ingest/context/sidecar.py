@@ -80,7 +80,7 @@ def sidecar_of(path: Path) -> Sidecar:
             continue
         except OSError as error:
             raise InputError(
-                f"the sidecar cannot be read: {error.strerror}", where=str(sidecar), remedy="Make it readable for you."
+                f"the sidecar cannot be read: {error.strerror}", where=str(sidecar), remedy="Grant read access to it."
             ) from error
         found = read_sidecar(data, where=str(sidecar)).over(found)
     return found

@@ -160,7 +160,7 @@ def bisection_from(instance: Instance, name: str, asked: BisectionRequest) -> Bi
     recipe = instance.config.bisect.get(asked.recipe)
     if recipe is None or recipe.digest != asked.digest:
         raise InputError(
-            f"the recipe {asked.recipe} has changed since the bisection was asked for"
+            f"the recipe {asked.recipe} has changed since the bisection was requested"
             if recipe
             else f"there is no recipe {asked.recipe} any more"
         )

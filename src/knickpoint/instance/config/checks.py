@@ -278,7 +278,7 @@ def check_work(settings: WorkSettings, path: Path) -> None:
     scheme, host = address
     if scheme == "tcp" and host not in _THIS_MACHINE:
         raise ConfigError(
-            f"the scheduler at {host} would take work from anybody",
+            f"the scheduler at {host} would accept work from anybody",
             where=where,
             remedy="Start it with TLS, and use tls:// with certificate and authorities.",
         )

@@ -72,7 +72,7 @@ def read_table(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
-            f"cannot be read: {error.strerror}", where=str(path), remedy="Make the file readable for you."
+            f"cannot be read: {error.strerror}", where=str(path), remedy="Grant read access to the file."
         ) from error
     except UnicodeDecodeError as error:
         raise ConfigError(

@@ -141,9 +141,9 @@ def _check_networks(networks: Sequence[str], name: str, where: str) -> None:
 def _check_role(config: Config, role: RoleSettings, where: str) -> None:
     if not (role.people or role.groups or role.domains):
         raise ConfigError(
-            "the section is about no one",
+            "the section matches nobody",
             where=where,
-            remedy='Add people, groups or domains; people = ["*"] is everyone.',
+            remedy='Add people, groups or domains; people = ["*"] matches everyone.',
         )
     _check_names(role.sign_in, config.sign_in, "sign_in", where)
     if config.repositories:

@@ -79,9 +79,9 @@ def _unknown(key: str, value: Any, names: list[str], file: str, section: str) ->
     if new and isinstance(value, dict) and not section:
         first = next(iter(value), "NAME")
         old, new = f"[{key}.{first}]", f"[{new}.{first}]"
-        return ConfigError(f"{old} is called {new} now", where=f"{file}, {old}", remedy=f"Write {new} there.")
+        return ConfigError(f"{old} was renamed to {new}", where=f"{file}, {old}", remedy=f"Write {new} there.")
     if new:
-        return ConfigError(f"{key!r} is called {new!r} now", where=where, remedy=f"Write {new} there.")
+        return ConfigError(f"{key!r} was renamed to {new!r}", where=where, remedy=f"Write {new} there.")
     return ConfigError(f"unknown key {key!r}", where=where, remedy=_suggestion(key, names))
 
 
@@ -145,7 +145,7 @@ def _member(hint: type[Enum], value: Any, key: str, file: str) -> Enum:
     new = new_name(value, [member.value for member in hint]) if isinstance(value, str) else ""
     if new:
         raise ConfigError(
-            f"{key} is {value!r}, which is called {new!r} now", where=file, remedy=f"Write {new!r} there."
+            f"{key} is {value!r}, which was renamed to {new!r}", where=file, remedy=f"Write {new!r} there."
         )
     raise _wrong(value, "one of " + ", ".join(repr(member.value) for member in hint), key, file)
 
@@ -174,4 +174,4 @@ def _wrong(value: Any, expected: str, key: str, file: str) -> ConfigError:
     shown = "a section" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
     share = _PERCENT.fullmatch(value) if isinstance(value, str) and expected == _PLAIN[float] else None
     remedy = f"Write {float(share[1]) / 100:g}, without quotes." if share else "Correct the value."
-    return ConfigError(f"{key} is {shown} where {expected} belongs", where=file, remedy=remedy)
+    return ConfigError(f"{key}: expected {expected}, got {shown}", where=file, remedy=remedy)

@@ -77,7 +77,7 @@ class MoveInSummary:
         elif self.incomplete or not self.traces:
             lines.append("No point came in." if self.incomplete else "No point came in: the history is empty.")
         else:
-            lines.append("Nothing is new: all of it is in already.")
+            lines.append("Nothing new: everything is already imported.")
         if self.failed:
             lines.append(f"{counted(self.failed, 'result')} had no value: the benchmark failed or was skipped.")
         lines += [f"Not taken: {line.removesuffix('.')}." for line in self.left]

@@ -165,7 +165,7 @@ def _as_service_errors(url: str) -> Iterator[None]:
         if "authori" in str(error).lower() or "authenti" in str(error).lower():
             remedy = "Correct the user, the token or the credentials in [nats]."
             raise ServiceError(
-                f"NATS does not let us in: {without_secrets(str(error))}", where=where, remedy=remedy
+                f"NATS rejected the login: {without_secrets(str(error))}", where=where, remedy=remedy
             ) from error
         remedy = "Start the server, or correct url in [nats]; nothing is lost in the meantime."
         raise ServiceError(
@@ -318,6 +318,6 @@ class Relay:
 
     def _recover(self) -> None:
         if self._announced:
-            self.announce(f"{servers_shown(self.instance.config.nats.url)}: NATS does its part again")
+            self.announce(f"{servers_shown(self.instance.config.nats.url)}: NATS is available again")
         self._announced.clear()
         self._trouble = ""

@@ -58,7 +58,7 @@ def check_machine(instance: Instance, now: datetime | None = None) -> None:
     for worker in instance.store.workers.all():
         if worker.machine and worker.seen > since and not same_machine(worker.machine, this_machine()):
             raise ConfigError(
-                f"the worker {worker.name} on another machine uses this embedded store, which only one machine may",
+                f"the worker {worker.name} on another machine uses this embedded store, which only one machine may use",
                 where=instance.store.location,
                 remedy="Stop that worker, or keep the instance on PostgreSQL: back it up, and restore with --store.",
             )

@@ -89,7 +89,7 @@ class Bisecting:
 
         asked = ask_by_rule(self.instance)
         for each in asked:
-            self.announce(f"bisection {each.name} of R{each.request.change_id}: asked for by rule")
+            self.announce(f"bisection {each.name} of R{each.request.change_id}: requested by rule")
         return bool(asked)
 
     def _run_next(self, stop: threading.Event | None, number: int) -> bool:
