@@ -69,6 +69,15 @@ def test_a_drift_that_doubled_is_larger(size: float, expected: Shown) -> None:
     assert shown(replace(_STANDING, size=1.0), _members(drift)) is expected
 
 
+def test_growth_is_said_with_the_size_of_a_settled_member() -> None:
+    settled = replace(_POINT, kind=FindingKind.DRIFT, numbers=replace(_NUMBERS, size=4.0))
+    ahead = replace(_UNSETTLED, id=2, numbers=replace(_NUMBERS, size=1.0, relative_size=9.0))
+    step = transition(replace(_STANDING, size=1.0), _members(ahead, settled))
+    assert step is not None
+    assert (step.kind, step.points) == (AnnouncementKind.GREW, (settled,))
+    assert transition(replace(_STANDING, size=4.0), _members(ahead, settled)) is None
+
+
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
@@ -148,7 +157,7 @@ def test_the_same_data_announce_nothing_after_what_they_announced(said: Said, no
     ("side", "stated", "expected"),
     [
         (Side.WORSE, Side.BETTER, AnnouncementKind.IMPROVED),
-        (Side.BETTER, Side.WORSE, AnnouncementKind.REGRESSED),
+        (Side.BETTER, Side.WORSE, None),
         (Side.WORSE, Side.WORSE, None),
         (Side.WORSE, None, None),
     ],

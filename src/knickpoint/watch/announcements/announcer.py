@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Repository
-from knickpoint.model.notification import DEFAULT_ANNOUNCEMENT_RULE, Announcement, AnnouncementRule
+from knickpoint.model.notification import DEFAULT_ANNOUNCEMENT_RULE, Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.store import Store
 from knickpoint.watch.announcements.decisions import Side, first_sights, may_be_sighted, side_in, side_of
 from knickpoint.watch.announcements.due_findings import is_due
@@ -106,8 +106,10 @@ def _follow_chains(journal: Journal, openings: Openings, rule: AnnouncementRule)
         state = known.chains[chain]
         if not state.opened or not known.members[chain]:
             continue
-        while step := transition(state, _members_now(journal, state, absent, rule)):
+        said: set[AnnouncementKind] = set()
+        while (step := transition(state, _members_now(journal, state, absent, rule))) and step.kind not in said:
             state = journal.say(state, step)
+            said.add(step.kind)
         openings.release(released(known.members[chain], state))
 
 
@@ -118,7 +120,7 @@ def _members_now(journal: Journal, state: ChainState, absent: Mapping[int, int],
     live = [point for point in points if point.condition is not Condition.GONE]
     others = tuple(point for point in members if side_of(point) is not state.side)
     better = live if state.side is Side.BETTER else ()
-    may_turn = live and state.stands and not state.turned and (rule.improvements or state.side is Side.BETTER)
+    may_turn = live and state.stands and not state.turned and rule.improvements and state.side is Side.WORSE
     return Members(
         points,
         absent,

@@ -51,9 +51,8 @@ TRANSITIONS: Final[Mapping[tuple[Said, Shown], AnnouncementKind]] = {
     (Said.SIGHTED, Shown.WORSE): AnnouncementKind.REGRESSED,
     (Said.SIGHTED, Shown.BETTER): AnnouncementKind.IMPROVED,
     (Said.SIGHTED, Shown.GONE): AnnouncementKind.WITHDRAWN,
-    # What stands is corrected, and ended once; its side is corrected where the statement of the change says the other
-    # one.
-    (Said.STANDING, Shown.WORSE): AnnouncementKind.REGRESSED,
+    # What stands is corrected, and ended once. What the statement calls better by now is no alarm any more; what is worse
+    # in a change announced as better opens a chain of its own.
     (Said.STANDING, Shown.BETTER): AnnouncementKind.IMPROVED,
     (Said.STANDING, Shown.ELSEWHERE): AnnouncementKind.MOVED,
     (Said.STANDING, Shown.LARGER): AnnouncementKind.GREW,
@@ -201,8 +200,11 @@ def _condition(kind: AnnouncementKind, now: Members) -> Condition:
 def _speaking(kind: AnnouncementKind, now: Members) -> tuple[ChangePoint, ...]:
     """Return the members that an announcement is about.
 
-    Where all of them changed sides, what was announced is gone, and they are what is left of it.
+    Where all of them changed sides, what was announced is gone, and they are what is left of it. Growth is that of settled
+    ones, so its size is one of theirs.
     """
+    if kind is AnnouncementKind.GREW:
+        return tuple(point for point in now.live if may_be_announced(point))
     present = tuple(point for point in now.live if not point.is_over) if kind is AnnouncementKind.RETURNED else ()
     return present or now.live or now.points or now.others
 
@@ -229,7 +231,7 @@ def shown(before: ChainState, now: Members) -> Shown:
 def _present(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> Shown:
     """Compare members of which one is there for certain with what was announced."""
     if _has_turned(before, now, settled):
-        return Shown.WORSE if before.side is Side.BETTER else Shown.BETTER
+        return Shown.BETTER
     if now.moved:
         return Shown.ELSEWHERE
     return Shown.LARGER if _has_doubled(before, settled) else Shown.PRESENT
@@ -253,11 +255,11 @@ def _end(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> Sh
 
 
 def _has_turned(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> bool:
-    """Return True if the statement says the other side than the chain, for the first time.
+    """Return True if the statement says better where the chain says worse, for the first time.
 
     Whatever a person decided about on the announced side keeps it: the statement is then about what is left to decide.
     """
-    if not before.stands or before.turned or now.stated is not before.side.other:
+    if not before.stands or before.turned or before.side is Side.BETTER or now.stated is not Side.BETTER:
         return False
     return bool(_sure_others(now)) and not any(point.processed for point in settled)
 
