@@ -36,7 +36,7 @@ def test_a_run_says_what_is_history_and_how_to_take_it(knick: Knick, instance: P
     ran = knick("run")
     assert "new changes are history" in ran.output
     assert "knick history take" in ran.output
-    assert "to triage" not in ran.output
+    assert "new change to triage" not in ran.output
 
 
 @pytest.mark.usefixtures("years")

@@ -58,7 +58,7 @@ def test_an_audience_takes_the_place_of_the_address(tmp_path: Path) -> None:
         (f'{_SERVER}[ci_jobs.main]\nkind = "github"\nprojects = ["https://a.b/c"]\n', "'https://a.b/c' is no project"),
         (
             f'{_SERVER}[ci_jobs.main]\nkind = "jenkins"\nprojects = ["a/b"]\n',
-            "'jenkins' where one of 'github', 'gitlab'",
+            "expected one of 'github', 'gitlab', got 'jenkins'",
         ),
         (f'{_SERVER}{_SECTION}refs = ["main"]\n', "'main' fits no ref. Give the full name, as in refs/heads/main"),
         (

@@ -78,7 +78,7 @@ def test_results_of_asv_come_in_whole_and_once(project: Path, tmp_path: Path) ->
     assert any("regressions_thresholds" in line for line in first.left)
     second = move_in(str(project), tmp_path / "here")
     assert (second.created, second.points, second.traces) == (False, 0, first.traces)
-    assert "Nothing is new" in "\n".join(second.lines())
+    assert "Nothing new" in "\n".join(second.lines())
 
 
 def test_commits_of_asv_stand_in_the_order_of_their_times(project: Path, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_benchmark_that_the_history_does_not_know_has_no_data_and_no_trace(rea
     ("content", "error"),
     [
         (b"\x00\x01", "No format fits this file"),
-        (b'[{"name": "parse", "value": 1', "ends"),
+        (b'[{"name": "parse", "value": 1', "incomplete"),
         (results_of({"speed": {f"case {number}": 1.0 for number in range(2_001)}}), "results of 2,001 traces"),
     ],
     ids=["no format", "cut off", "too many"],

@@ -29,7 +29,7 @@ _FIRST: Final = 12
 """Commits before the first run."""
 
 _TRACES: Final = ("parse", "render", "write")
-_STAGES: Final = ("append", "mark", "keep_history_silent", "next_id")
+_STAGES: Final = ("append", "mark", "keep_history_silent", "waiting")
 """Steps of a run, early and late, at which it may break off."""
 
 
