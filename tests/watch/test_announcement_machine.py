@@ -186,9 +186,7 @@ class Ledger(RuleBasedStateMachine):
             assert [row.number for row in rows] == list(range(len(rows)))
             settled = [row for row in rows if not row.provisional]
             assert rows == sorted(rows, key=lambda row: not row.provisional)
-            opening = [row.kind for row in settled if row.kind.opens]
-            assert bool(opening) == bool(settled) == any(row.kind.opens for row in settled[:1])
-            assert len(opening) == len(set(opening))  # the side is corrected once
+            assert [row.kind.opens for row in settled] == [True] * bool(settled) + [False] * (len(settled) - 1)
             for before, after in pairwise(rows):
                 assert before.kind is not after.kind or after.kind is AnnouncementKind.MOVED
                 if after.kind is AnnouncementKind.RETURNED:

@@ -153,32 +153,6 @@ def test_the_same_data_announce_nothing_after_what_they_announced(said: Said, no
         assert (state, Shown.PRESENT if now in named else now) not in TRANSITIONS
 
 
-@pytest.mark.parametrize(
-    ("side", "stated", "expected"),
-    [
-        (Side.WORSE, Side.BETTER, AnnouncementKind.IMPROVED),
-        (Side.BETTER, Side.WORSE, None),
-        (Side.WORSE, Side.WORSE, None),
-        (Side.WORSE, None, None),
-    ],
-)
-def test_a_chain_says_the_side_of_its_statement_once(
-    side: Side, stated: Side | None, expected: AnnouncementKind | None
-) -> None:
-    own, other = (_POINT, _BETTER) if side is Side.WORSE else (_BETTER, _POINT)
-    state, members = replace(_STANDING, side=side), replace(_members(own), others=(other,), stated=stated)
-    step = transition(state, members)
-    assert (step and step.kind) is expected
-    assert step is None or step.points == (other,)
-    for silent in (
-        replace(members, points=(replace(own, status=Status.ACKNOWLEDGED),)),
-        replace(members, others=(replace(other, status=Status.HIDDEN),)),
-        replace(members, others=(replace(other, settlement=_UNSETTLED.settlement),)),
-    ):
-        assert transition(state, silent) is None
-    assert transition(replace(state, turned=True), members) is None
-
-
 def test_a_withdrawn_chain_releases_what_settled_on_the_other_side() -> None:
     withdrawn = replace(_STANDING, said=Said.WITHDRAWN)
     assert released([_BETTER, _GONE], withdrawn) == (_BETTER,)

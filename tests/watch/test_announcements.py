@@ -751,42 +751,6 @@ def test_a_change_that_is_worse_in_few_traces_is_one_announcement_of_the_side_th
     assert ledger(world) == [opened]
 
 
-def test_a_side_that_later_members_turn_is_corrected_once_in_the_chain(world: World) -> None:
-    world.measure({"parse": levels((20, 10.0), (8, 12.0))})
-    run(world)
-    assert kinds(world) == [WORSE]
-    world.measure(dict.fromkeys(("pack", "read", "write"), levels((20, 10.0), (8, 6.0))))
-    run(world)
-    opened, turned = ledger(world)
-    assert (turned.kind, turned.chain) == (BETTER, opened.chain)
-    assert (turned.traces, turned.condition) == (3, Condition.PRESENT)
-    statement = world.store.findings.statements.of_changes([turned.change_id])[turned.change_id]
-    assert (statement.lead, statement.side) == (turned.lead, turned.direction)
-    for _ in range(2):
-        run(world)
-        assert ledger(world) == [opened, turned]
-
-
-def test_a_side_stays_where_the_statement_leads_with_it_or_a_person_decided(world: World) -> None:
-    world.measure({"parse": levels((20, 10.0), (8, 14.0))})
-    run(world)
-    world.measure({"pack": levels((20, 10.0), (8, 9.0))})
-    run(world)
-    assert kinds(world) == [WORSE]  # mixed, and mostly worse
-    decide(world.store, Targets(points=(world.points("parse")[0].id,)), who="ann", status=Status.ACKNOWLEDGED)
-    world.measure(dict.fromkeys(("read", "write"), levels((20, 10.0), (8, 4.0))))
-    run(world)
-    assert kinds(world) == [WORSE]
-
-
-def test_a_side_is_not_corrected_to_one_that_nobody_hears_of(world: World) -> None:
-    rule = AnnouncementRule(improvements=False)
-    for name, level in (("parse", 12.0), ("pack", 6.0), ("read", 6.0), ("write", 6.0)):
-        world.measure({name: levels((20, 10.0), (8, level))})
-        run(world, rule)
-    assert kinds(world) == [WORSE]
-
-
 def test_what_got_worse_in_a_change_for_the_better_is_announced_when_the_rest_is_withdrawn(world: World) -> None:
     better = ("pack", "read")
     for count in (8, 30, 56, 57):

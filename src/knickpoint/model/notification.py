@@ -24,12 +24,11 @@ class AnnouncementKind(Enum):
     """What an announcement says.
 
     PROVISIONAL is about a change that is not settled yet. REGRESSED (worse, or of unknown direction) and IMPROVED
-    announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. The other one may
-    follow once, where the change is stated to be of the other side after all. MOVED widens the suspect range. GREW says
-    that a drift has become twice as large as was announced last. LOCATED says that a bisection found the commit,
-    BISECTED that one ended in another way. RECOVERED says that the level before a change is back, or that before an
-    improvement whose loss is no change of its own; FIXED says it of a change that a person had decided about. WITHDRAWN
-    says that later data no longer show the change, RETURNED that they show it after all.
+    announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED widens the
+    suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that a bisection
+    found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a change is back, or
+    that before an improvement whose loss is no change of its own; FIXED says it of a change that a person had decided
+    about. WITHDRAWN says that later data no longer show the change, RETURNED that they show it after all.
     """
 
     PROVISIONAL = "provisional"
@@ -46,7 +45,7 @@ class AnnouncementKind(Enum):
 
     @property
     def opens(self) -> bool:
-        """Whether it announces a settled change for the first time, or corrects its side."""
+        """Whether it announces a settled change for the first time."""
         return self in {AnnouncementKind.REGRESSED, AnnouncementKind.IMPROVED}
 
 

@@ -268,18 +268,15 @@ class _Listeners:
     ) -> list[Recipient]:
         """Return who hears of one announcement: of a change those concerned, of what follows those who heard of it.
 
-        Both hear of a corrected side. What follows is also a comment in each open ticket about the change, whoever made
+        What follows is also a comment in each open ticket about the change, whoever made
         it.
         """
-        found: list[Recipient] = []
         if announcement.kind.opens or announcement.kind is AnnouncementKind.PROVISIONAL:
             if announcement.kind is AnnouncementKind.IMPROVED and not self.planner.improvements:
                 return []
             chain = announcement.chain
             alerts, authors = self._alerts.get(chain, ()), self._authors.get(chain, ())
-            found = self.planner.audience.of_change(alerts, authors, provisional=announcement.provisional)
-            if not known:
-                return found
+            return self.planner.audience.of_change(alerts, authors, provisional=announcement.provisional)
         followers = {
             receiver: recipient
             for receivers in known.values()
@@ -290,7 +287,7 @@ class _Listeners:
         channels = () if announcement.provisional else tickets
         for recipient in (Recipient(name) for name in channels if name in self.planner.audience.channels):
             followers.setdefault(recipient.receiver, recipient)
-        return list(({recipient.receiver: recipient for recipient in found} | followers).values())
+        return list(followers.values())
 
 
 def _states(receivers: Mapping[str, Delivery]) -> dict[str, tuple[Recipient, DeliveryState]]:

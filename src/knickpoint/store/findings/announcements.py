@@ -19,7 +19,7 @@ from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of, finite_or_none, next_id, number_or_nan, update_rows
 from knickpoint.store.tables.announcements import announcement
-from knickpoint.store.tables.findings import change, change_point, statement
+from knickpoint.store.tables.findings import change, change_point
 
 BASELINE = -1
 """What ``ChangePoint.announced`` holds for a finding that was history once, or no work, and is never announced."""
@@ -259,7 +259,7 @@ class AnnouncementLedger:
     def strays(self, ids: Collection[int], *, either_side: bool = False) -> list[int]:
         """Return those of the live change points ``ids`` that are in another change than what their chain named, by id.
 
-        That is the lead of the announcement that opened it, or corrected its side, where it is live. The points are of
+        That is the lead of its first settled announcement, where it is live. The points are of
         the side that the chain is about, or of ``either_side``.
         """
         if not ids:
@@ -268,11 +268,8 @@ class AnnouncementLedger:
         worse = (first.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
         better = (first.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
         opening = first.kind.in_(_OPENING)
-        later = announcement.alias("later").c
-        turned = exists().where(later.chain == first.chain, later.number > first.number, later.kind.in_(_OPENING))
         query = select(point.id).where(
             self._database.among(point.id, "ids"),
-            ~turned,
             *_is_member(point),
             opening if either_side else worse | better,
             lead.id == first.lead,
@@ -288,15 +285,14 @@ class AnnouncementLedger:
         """Return those of ``chains`` whose last announcement still says what the data show, by one of their members.
 
         It opened the chain with a change that is present, and no bisection has reported since. The member is a settled
-        step of that side which lies where the announcement says, is neither held nor hidden, and whose change is stated
-        to be of that side; no other live member is a drift.
+        step of that side which lies where the announcement says, is neither held nor hidden, and no other live member
+        is a drift.
         """
         if not chains:
             return set()
         last, point, drift = announcement.c, change_point.c, change_point.alias("drift").c
-        sides, better_side = (point.direction, statement.c.side), Direction.IMPROVEMENT.value
-        worse = and_(last.kind == AnnouncementKind.REGRESSED.value, *(side != better_side for side in sides))
-        better = and_(last.kind == AnnouncementKind.IMPROVED.value, *(side == better_side for side in sides))
+        worse = (last.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
+        better = (last.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
         shown = exists().where(
             *_is_member(point),
             worse | better,
@@ -308,7 +304,6 @@ class AnnouncementLedger:
             point.line == last.line,
             point.previous == last.previous,
             point.slot == last.slot,
-            statement.c.change_id == point.change_id,
         )
         drifts = exists().where(
             *_is_member(drift),
@@ -323,7 +318,6 @@ class AnnouncementLedger:
             ~drifts,
         )
         with self._database.reading() as connection:
-            self._database.run_deferred()
             return set(connection.execute(query, {"ids": self._database.listed(sorted(chains))}).scalars())
 
     def ended(self, chains: Collection[int]) -> set[int]:

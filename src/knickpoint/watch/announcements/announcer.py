@@ -7,16 +7,16 @@ is not settled is announced last, for those who ask.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
 from knickpoint.model.change_point import ChangePoint, Condition
 from knickpoint.model.commit import Repository
 from knickpoint.model.notification import DEFAULT_ANNOUNCEMENT_RULE, Announcement, AnnouncementKind, AnnouncementRule
 from knickpoint.store import Store
-from knickpoint.watch.announcements.decisions import Side, first_sights, may_be_sighted, side_in, side_of
+from knickpoint.watch.announcements.decisions import Side, first_sights, may_be_sighted, side_of
 from knickpoint.watch.announcements.due_findings import is_due
-from knickpoint.watch.announcements.journal import Journal, change_of
+from knickpoint.watch.announcements.journal import Journal
 from knickpoint.watch.announcements.known_chains import read_chains, read_states
 from knickpoint.watch.announcements.openings import Openings
 from knickpoint.watch.announcements.places import Places
@@ -51,7 +51,7 @@ def announce(
         openings = Openings(journal)
         openings.begin(waiting, rule)
         openings.set_apart(touched)
-        _follow_chains(journal, openings, rule)
+        _follow_chains(journal, openings)
         _announce_sights(journal, ledger.unsettled(repository) if complete else known.touched)
         _withdraw_sights(journal, ledger.provisional_gone(repository))
         journal.write(rule)
@@ -97,7 +97,7 @@ def rejoin_chains(store: Store, changes: Collection[int], since: datetime) -> No
         ledger.mark(joined)
 
 
-def _follow_chains(journal: Journal, openings: Openings, rule: AnnouncementRule) -> None:
+def _follow_chains(journal: Journal, openings: Openings) -> None:
     """Announce what follows in each chain until nothing does; a withdrawn one releases what it spoke for."""
     known = journal.known
     absent = journal.places.absent([point for members in known.members.values() for point in members])
@@ -107,20 +107,19 @@ def _follow_chains(journal: Journal, openings: Openings, rule: AnnouncementRule)
         if not state.opened or not known.members[chain]:
             continue
         said: set[AnnouncementKind] = set()
-        while (step := transition(state, _members_now(journal, state, absent, rule))) and step.kind not in said:
+        while (step := transition(state, _members_now(journal, state, absent))) and step.kind not in said:
             state = journal.say(state, step)
             said.add(step.kind)
         openings.release(released(known.members[chain], state))
 
 
-def _members_now(journal: Journal, state: ChainState, absent: Mapping[int, int], rule: AnnouncementRule) -> Members:
+def _members_now(journal: Journal, state: ChainState, absent: Mapping[int, int]) -> Members:
     """Return the members of a chain, with what the values beside them leave open."""
     members, recoveries = journal.known.members[state.chain], journal.recoveries
     points = tuple(point for point in members if side_of(point) is state.side)
     live = [point for point in points if point.condition is not Condition.GONE]
     others = tuple(point for point in members if side_of(point) is not state.side)
     better = live if state.side is Side.BETTER else ()
-    may_turn = live and state.stands and not state.turned and rule.improvements and state.side is Side.WORSE
     return Members(
         points,
         absent,
@@ -129,18 +128,7 @@ def _members_now(journal: Journal, state: ChainState, absent: Mapping[int, int],
         reported=frozenset(point.id for point in better if recoveries.is_reported(point)),
         moved=journal.moved(state, live),
         others=others,
-        stated=_stated(journal, [*live, *others]) if may_turn and others else None,
     )
-
-
-def _stated(journal: Journal, members: Sequence[ChangePoint]) -> Side | None:
-    """Return the side that both the statement of a change and that of its ``members`` say, None where they disagree."""
-    statements = journal.store.findings.statements
-    change = change_of(members)
-    whole = statements.of_changes([change]).get(change)
-    part = statements.of_part([point.id for point in members if point.change_id == change])
-    sides = {side_in(each.side) for each in (whole, part) if each is not None}
-    return sides.pop() if len(sides) == 1 else None
 
 
 def _announce_sights(journal: Journal, points: Iterable[ChangePoint]) -> None:

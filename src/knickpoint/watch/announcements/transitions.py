@@ -51,9 +51,7 @@ TRANSITIONS: Final[Mapping[tuple[Said, Shown], AnnouncementKind]] = {
     (Said.SIGHTED, Shown.WORSE): AnnouncementKind.REGRESSED,
     (Said.SIGHTED, Shown.BETTER): AnnouncementKind.IMPROVED,
     (Said.SIGHTED, Shown.GONE): AnnouncementKind.WITHDRAWN,
-    # What stands is corrected, and ended once. What the statement calls better by now is no alarm any more; what is worse
-    # in a change announced as better opens a chain of its own.
-    (Said.STANDING, Shown.BETTER): AnnouncementKind.IMPROVED,
+    # What stands is corrected, and ended once.
     (Said.STANDING, Shown.ELSEWHERE): AnnouncementKind.MOVED,
     (Said.STANDING, Shown.LARGER): AnnouncementKind.GREW,
     (Said.STANDING, Shown.BACK): AnnouncementKind.RECOVERED,
@@ -83,8 +81,7 @@ _UNSAID: Final = {Said.NOTHING, Said.SIGHTED}
 class ChainState:
     """What a chain has announced so far: the ``side`` of its change, what it ``said`` last, and the ``size`` that it gave.
 
-    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has, and ``turned``
-    whether its side was corrected. ``placed`` is what the data said last of a settled change: a bisection that located
+    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has. ``placed`` is what the data said last of a settled change: a bisection that located
     it does not narrow where values may place it.
     """
 
@@ -94,7 +91,6 @@ class ChainState:
     chain: int = 0
     number: int = 0
     named: int = 0
-    turned: bool = False
     last: Announcement | None = None
     placed: Announcement | None = None
 
@@ -118,7 +114,6 @@ class ChainState:
             chain=row.chain,
             number=row.number + 1,
             named=row.lead if opens else self.named,
-            turned=self.turned or (self.opened and row.kind.opens),
             last=row,
             placed=self.placed if row.provisional or row.kind in _BY_BISECTIONS else row,
         )
@@ -142,8 +137,7 @@ class Members:
     that are gone, how many values in a row lack them. The sets are ids: ``unsure`` of those of which the values leave
     open whether they are over, ``absorbed`` of those that are gone because they were steps of what is a drift now,
     ``reported`` of those whose way back is a finding of its own. ``moved`` says that no live member lies where the
-    change was announced last. ``stated`` is the side that the statements of the change and of the members say, None
-    where they disagree or have one side only.
+    change was announced last.
     """
 
     points: tuple[ChangePoint, ...]
@@ -153,7 +147,6 @@ class Members:
     reported: frozenset[int] = frozenset()
     moved: bool = False
     others: tuple[ChangePoint, ...] = ()
-    stated: Side | None = None
 
     @property
     def live(self) -> tuple[ChangePoint, ...]:
@@ -183,8 +176,6 @@ def transition(before: ChainState, now: Members) -> Step | None:
     provisional = kind is AnnouncementKind.PROVISIONAL or (
         kind is AnnouncementKind.WITHDRAWN and before.said is Said.SIGHTED
     )
-    if before.opened and kind.opens:
-        return Step(kind, _sure_others(now), Condition.PRESENT)
     return Step(kind, _speaking(kind, now), _condition(kind, now), provisional)
 
 
@@ -225,13 +216,6 @@ def shown(before: ChainState, now: Members) -> Shown:
         return _end(before, now, settled)
     if not any(point.condition is Condition.PRESENT and point.id not in now.unsure for point in settled):
         return Shown.OPEN
-    return _present(before, now, settled)
-
-
-def _present(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> Shown:
-    """Compare members of which one is there for certain with what was announced."""
-    if _has_turned(before, now, settled):
-        return Shown.BETTER
     if now.moved:
         return Shown.ELSEWHERE
     return Shown.LARGER if _has_doubled(before, settled) else Shown.PRESENT
@@ -252,20 +236,6 @@ def _end(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> Sh
         return Shown.OPEN if any(point.id in now.reported | now.unsure for point in settled) else Shown.BACK
     decided = any(point.effective_status in {Status.ACKNOWLEDGED, Status.TICKET} for point in settled)
     return Shown.FIXED if decided else Shown.BACK
-
-
-def _has_turned(before: ChainState, now: Members, settled: Sequence[ChangePoint]) -> bool:
-    """Return True if the statement says better where the chain says worse, for the first time.
-
-    Whatever a person decided about on the announced side keeps it: the statement is then about what is left to decide.
-    """
-    if not before.stands or before.turned or before.side is Side.BETTER or now.stated is not Side.BETTER:
-        return False
-    return bool(_sure_others(now)) and not any(point.processed for point in settled)
-
-
-def _sure_others(now: Members) -> tuple[ChangePoint, ...]:
-    return tuple(each for each in now.others if each.condition is Condition.PRESENT and may_be_announced(each))
 
 
 def _has_doubled(before: ChainState, settled: Sequence[ChangePoint]) -> bool:
