@@ -83,6 +83,7 @@ def test_every_surface_says_what_is_stated(said: Surfaces, chosen: Case) -> None
     assert contradictions(said, World(said.instance).change(chosen).id) == {}
 
 
+@pytest.mark.long
 def test_no_surface_derives_what_a_change_is(planted: Surfaces) -> None:
     found = {key: contradictions(planted, key, texts=key % 4 == 0) for key in planted.statements}
     assert {f"R{key}": other for key, other in found.items() if other} == {}
