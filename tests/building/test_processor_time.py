@@ -45,7 +45,7 @@ def test_a_run_fails_where_a_test_is_too_slow_twice(slow: str, code: int, option
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *options],
         cwd=tmp_path,
-        env={**environment, "PYTHONPATH": str(_TOP), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**environment, "PYTHONPATH": str(_TOP), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": ""},
         capture_output=True,
         text=True,
         check=False,
