@@ -18,26 +18,14 @@ if TYPE_CHECKING:
     from knickpoint.instance.schedules import ScheduleRounds
 
 
-# Run bisections beside the rounds of a worker, each in a thread of its own.
-#
-# A bisection takes hours: within the rounds it would hold up imports and alerts. The threads share the store and one
-# pool. On this machine one bisection runs at a time in the whole instance, so that probes do not disturb each other.
-
-
-_BISECTING: Final = "bisections"
-_RULE_TASK: Final = "bisections by rule"
-_AT_ONCE: Final = 4
-"""Bisections that one worker coordinates at a time on a pool with an address."""
-
-
 @dataclass
-class Bisecting:
-    """Runs the bisections of an instance for one worker.
+class _SideWork:
+    """Work of a worker beside its rounds, as far as all of it is alike.
 
     Attributes:
         instance: the open instance.
         name: name of the worker.
-        announce: receives one line about each bisection that was asked for or ended, and about each failure.
+        announce: receives one line about each thing that was done or failed.
         clock: seconds that only grow.
     """
 
@@ -52,6 +40,33 @@ class Bisecting:
         """The tasks of these threads that fail now."""
         return {name: each for runner in self._runners for name, each in runner.failures.items()}
 
+    @property
+    def current(self) -> str:
+        """The task that runs now, "" between two tasks."""
+        return next((runner.current for runner in self._runners if runner.current), "")
+
+    def _runner(self) -> TaskRunner:
+        runner = TaskRunner(self.announce, self.clock)
+        self._runners.append(runner)
+        return runner
+
+
+# Run bisections beside the rounds of a worker, each in a thread of its own.
+#
+# A bisection takes hours: within the rounds it would hold up imports and alerts. The threads share the store and one
+# pool. On this machine one bisection runs at a time in the whole instance, so that probes do not disturb each other.
+
+
+_BISECTING: Final = "bisections"
+_RULE_TASK: Final = "bisections by rule"
+_AT_ONCE: Final = 4
+"""Bisections that one worker coordinates at a time on a pool with an address."""
+
+
+@dataclass
+class Bisecting(_SideWork):
+    """Runs the bisections of an instance for one worker."""
+
     def once(self, stop: threading.Event | None) -> None:
         """Ask by rule, and run the bisections that wait, one after the other."""
         if self.instance.config.bisect:
@@ -59,11 +74,6 @@ class Bisecting:
             runner.run(_RULE_TASK, self._ask)
             while not (stop is not None and stop.is_set()) and runner.run(_BISECTING, lambda: self._run_next(stop, 0)):
                 pass
-
-    @property
-    def current(self) -> str:
-        """The task that runs now, "" between two tasks."""
-        return next((runner.current for runner in self._runners if runner.current), "")
 
     def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
         """Return a context that runs bisections in threads; at its end they are released for another worker."""
@@ -78,11 +88,6 @@ class Bisecting:
                 runner.run(_RULE_TASK, self._ask)
             if not runner.run(_BISECTING, lambda: self._run_next(stop, number)):
                 stop.wait(self.instance.config.worker.poll_seconds)
-
-    def _runner(self) -> TaskRunner:
-        runner = TaskRunner(self.announce, self.clock)
-        self._runners.append(runner)
-        return runner
 
     def _ask(self) -> bool:
         from knickpoint.instance.bisections.rule import ask_by_rule
@@ -123,35 +128,14 @@ _SCHEDULING: Final = "schedules"
 
 
 @dataclass
-class Scheduling:
-    """Runs the schedules of an instance for one worker.
+class Scheduling(_SideWork):
+    """Runs the schedules of an instance for one worker."""
 
-    Attributes:
-        instance: the open instance.
-        name: name of the worker.
-        announce: receives one line about each thing that a schedule did or failed to do.
-        clock: seconds that only grow.
-    """
-
-    instance: Instance
-    name: str
-    announce: Announce
-    clock: Callable[[], float]
     _tasks: TaskRunner = field(init=False)
     _made: ScheduleRounds | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._tasks = TaskRunner(self.announce, self.clock)
-
-    @property
-    def failures(self) -> Mapping[str, Failures]:
-        """The task of this thread, if it fails now."""
-        return dict(self._tasks.failures)
-
-    @property
-    def current(self) -> str:
-        """The task that runs now, "" between two tasks."""
-        return self._tasks.current
+        self._tasks = self._runner()
 
     def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
         """Return a context that runs the schedules in a thread.
@@ -199,40 +183,19 @@ _ROUND_SECONDS: Final = 60.0
 
 
 @dataclass
-class Sending:
-    """Sends the notifications of an instance for one worker.
+class Sending(_SideWork):
+    """Sends the notifications of an instance for one worker."""
 
-    Attributes:
-        instance: the open instance.
-        name: name of the worker.
-        announce: receives one line about each failure.
-        clock: seconds that only grow.
-    """
-
-    instance: Instance
-    name: str
-    announce: Announce
-    clock: Callable[[], float]
     _tasks: TaskRunner = field(init=False)
     _made: Notifications | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._tasks = TaskRunner(self.announce, self.clock)
-
-    @property
-    def failures(self) -> Mapping[str, Failures]:
-        """The task of this thread, if it fails now."""
-        return dict(self._tasks.failures)
+        self._tasks = self._runner()
 
     def once(self, stop: threading.Event | None) -> None:
         """Plan, and send what is due, for at most a minute."""
         if self.instance.config.channels:
             self._tasks.run(_SENDING, lambda: self._notifications().drain(stop, seconds=_ROUND_SECONDS) > 0)
-
-    @property
-    def current(self) -> str:
-        """The task that runs now, "" between two tasks."""
-        return self._tasks.current
 
     def beside(self, stop: threading.Event) -> AbstractContextManager[None]:
         """Return a context that plans and sends in a thread, until ``stop`` is set and the current message is sent."""
