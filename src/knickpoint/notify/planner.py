@@ -268,8 +268,7 @@ class _Listeners:
     ) -> list[Recipient]:
         """Return who hears of one announcement: of a change those concerned, of what follows those who heard of it.
 
-        What follows is also a comment in each open ticket about the change, whoever made
-        it.
+        What follows is also a comment in each open ticket about the change, whoever made it.
         """
         if announcement.kind.opens or announcement.kind is AnnouncementKind.PROVISIONAL:
             if announcement.kind is AnnouncementKind.IMPROVED and not self.planner.improvements:

@@ -106,7 +106,7 @@ def _follow_chains(journal: Journal, openings: Openings) -> None:
         state = known.chains[chain]
         if not state.opened or not known.members[chain]:
             continue
-        said: set[AnnouncementKind] = set()
+        said: set[AnnouncementKind] = set()  # each kind once a run, whatever the data are
         while (step := transition(state, _members_now(journal, state, absent))) and step.kind not in said:
             state = journal.say(state, step)
             said.add(step.kind)

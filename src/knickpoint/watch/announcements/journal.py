@@ -109,7 +109,7 @@ class Journal:
         lead = min(step.points, key=lambda point: point.rank)
         live = [point for point in step.points if point.condition is not Condition.GONE]
         moved = self.moved(before, live)
-        change = before.last.change_id if step.provisional and before.last else change_of(step.points)
+        change = before.last.change_id if step.provisional and before.last else _change_of(step.points)
         causes = [self.recoveries.of(point) for point in step.points] if step.condition is Condition.RECOVERED else []
         key = self._first + len(self.written)
         row = Announcement(
@@ -145,7 +145,7 @@ class Journal:
         if state.placed is None or not live or not self.places.outside(live, state.placed):
             return False
         lead = min(live, key=lambda point: point.rank)
-        return self._range_of(state, change_of(live), lead, moved=True) != state.placed.suspect_range
+        return self._range_of(state, _change_of(live), lead, moved=True) != state.placed.suspect_range
 
     def _range_of(self, state: ChainState, change: int, lead: ChangePoint, *, moved: bool) -> SuspectRange:
         """Return the range that an announcement names: the announced one, widened over the new place where it moved."""
@@ -177,7 +177,7 @@ class Journal:
             self.store.outbox.publish(Announced(self.repository.name, ids[:MOST_LISTED], len(ids) > MOST_LISTED))
 
 
-def change_of(points: Sequence[ChangePoint]) -> int:
+def _change_of(points: Sequence[ChangePoint]) -> int:
     """Return the change that most of ``points`` are in, the first of several."""
     votes = Counter(point.change_id for point in points)
     return min(votes, key=lambda key: (-votes[key], key))

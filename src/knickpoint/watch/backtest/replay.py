@@ -175,7 +175,7 @@ class _Replayer:
             for row in rows:
                 self._kinds[row.kind] += 1
                 if row.kind.opens:
-                    self._opened.setdefault(row.chain, position)
+                    self._opened[row.chain] = position
             self._last = rows[-1].id
 
     def _findings(self) -> list[ReplayedFinding]:
