@@ -1,6 +1,6 @@
 /** Filter, sort and page the published changes, as the server does. */
 
-import type { Finding, FindingPage, Change, ChangeList } from "./client";
+import type { Finding, FindingPage, Change, ChangeList } from "./objects";
 
 const PARTS = ["unprocessed", "history", "processed"] as const;
 

@@ -1,7 +1,7 @@
 /** Select published traces by a query, and count their params, as the server does. */
 
 import { split, unquote } from "./query-words";
-import { ApiError, type Facets, type Trace } from "./client";
+import { ApiError, type Facets, type Trace } from "./objects";
 
 export type { Facets };
 

@@ -2,7 +2,7 @@
 
 import { selectTraces, type Facets, facetsOf } from "./published-traces";
 import { listChanges, membersOf, type Lists } from "./published-lists";
-import { ApiError, type Commit, type Trace, type Mark, type TicketMark } from "./client";
+import { ApiError, type Commit, type Trace, type Mark, type TicketMark } from "./objects";
 import { decodeSeries, type Series } from "./series";
 
 /** Traces whose values and details are in one file. */

@@ -64,7 +64,7 @@ class WantedValues:
     summary: Summary = MEDIAN
 
     def shared(self, crowd: int) -> WantedValues:
-        """Return the shared request where more traces than ``crowd`` have as many points in all as so many traces would have."""
+        """Thin the request so that many traces cost no more points in all than ``crowd`` of them."""
         points = max(2, self.points * crowd // len(self.traces)) if len(self.traces) > crowd else self.points
         return replace(self, points=points)
 
