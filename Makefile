@@ -19,9 +19,11 @@ JOBS ?= 3
 LONG_JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
-# Tests write thousands of small repositories and stores: into memory where there is room for them, else where TMPDIR says
-MEMORY := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 6000000 { print "/dev/shm" }')
-IN_MEMORY = export TMPDIR="$$(mktemp -d -p "$(or $(MEMORY),$${TMPDIR:-/tmp})")" && chmod 711 "$$TMPDIR" && trap 'rm -rf "$$TMPDIR"' EXIT
+# Tests write thousands of small repositories and stores: into memory where there is room for them, else where TMPDIR says.
+# What is free in /dev/shm may be taken already, by programs; what both leave free counts.
+FREE := $(shell { df --output=avail /dev/shm | tail -n +2; awk '/^MemAvailable/ { print $$2 }' /proc/meminfo; } 2>/dev/null | sort -n | head -n 1)
+MEMORY := $(shell [ "$(or $(FREE),0)" -gt 8000000 ] && echo /dev/shm)
+IN_MEMORY = export TMPDIR="$$(mktemp -d -p "$(or $(MEMORY),$${TMPDIR:-/tmp})")" && chmod 711 "$$TMPDIR" && trap 'rm -rf "$$TMPDIR"' EXIT && trap 'exit 143' TERM
 
 # In CI, a few failed tests run once more, alone, and are printed as flaky where they pass.
 AGAIN = { [ "$${CI:-}" = true ] && $(BIN)/python building/failed_tests.py; }

@@ -79,7 +79,7 @@ def evidence_against_dependence(values: Floats, place: int) -> float:
 
 
 def _innovations(series: Floats) -> Floats:
-    """Return the innovation of each value over the prediction by its predecessor, per autocorrelation, in one unit."""
+    """Return AR(1) residuals of the values, one row per autocorrelation, in one unit."""
     found = np.empty((_PHI.size, series.size))
     found[:, 0] = np.sqrt(1 - np.square(_PHI)) * series[0]
     found[:, 1:] = series[1:] - _PHI[:, None] * series[:-1]
