@@ -157,7 +157,7 @@ def generated(detect: Detector, peer: Peer | None) -> list[Row]:
 
 
 def flipping(detect: Detector) -> list[Row]:
-    """Measure on series that flip between levels 5 % apart: flips are no findings, a shift of all levels is one."""
+    """Measure on series that flip between levels 5 % apart: flips are not findings, a shift of all levels is one."""
     two, three, four = (100.0, 105.0), (100.0, 105.0, 110.0), (100.0, 105.0, 110.0, 115.0)
     unequal = (0.9, 0.1)
     rows = []

@@ -41,7 +41,7 @@ class History:
         """Return the history as the ``data.js`` of github-action-benchmark."""
         entries = []
         for position, moment in enumerate(self.times):
-            # Forty zeros are no commit, so the first one is 1.
+            # Forty zeros are not a commit, so the first one is 1.
             name = f"{position + 1:040x}"
             commit = {
                 "author": _PERSON,

@@ -27,7 +27,7 @@ _PAUSE_SECONDS = 1.0
 
 @dataclass
 class Readings:
-    """The seconds of all answers by what was asked, and the answers that were no success."""
+    """The seconds of all answers by what was asked, and the answers that were not success."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Run the tests that failed once more, alone, and print those that pass then as flaky; for the runs of CI.
 
 A test that fails beside others and passes alone is a defect to be mended next, and no reason to drop what everybody
-else did. More failures than a few are no chance: they fail the run as they are.
+else did. More failures than a few are not chance: they fail the run as they are.
 """
 
 from __future__ import annotations

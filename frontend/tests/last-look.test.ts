@@ -17,6 +17,6 @@ test("after a pause, what happened since the last look is new", () => {
   expect(nextLook({ since: NOW - 90 * HOUR, seen: NOW - 20 * HOUR }, NOW).since).toBe(NOW - 20 * HOUR);
 });
 
-test.each(["", "x", "1", "NaN 3"])("%j is no look", (text) => {
+test.each(["", "x", "1", "NaN 3"])("%j is not a look", (text) => {
   expect(parseLook(text)).toBeUndefined();
 });

@@ -140,7 +140,7 @@ test("a failed request is sent again once the server is back", async () => {
   expect([requests.length, resource.error]).toEqual([2, undefined]);
 });
 
-test("an element that leaves the page aborts its request, which is no error", async () => {
+test("an element that leaves the page aborts its request, which is not an error", async () => {
   const { host, resource, request } = setUp();
   await host.update();
   host.disconnect();

@@ -11,7 +11,7 @@ test("series follow one another: points, measured commits, positions, values", (
   expect([...(second?.values ?? [])]).toEqual([9]);
 });
 
-test("no bytes are no series", () => {
+test("no bytes are not series", () => {
   expect(decodeSeries(bytes())).toEqual([]);
 });
 

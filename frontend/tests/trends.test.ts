@@ -15,7 +15,7 @@ test("a clear rise is worse or better by what is known of the direction, and a n
   expect(intervalText(UP)).toBe("+2.00 % to +8.10 %");
 });
 
-test("an interval around 0 is no clear change", () => {
+test("an interval around 0 is not a clear change", () => {
   const unclear = { ...UP, low: -0.01, high: 0.1 };
   expect(trendText(unclear)).toBe("no clear change");
   expect(trendDirection(unclear)).toBe("");

@@ -9,7 +9,7 @@ from typing import Final
 
 from knickpoint.model.errors import ConfigError
 
-# Decide which mail addresses belong to people: no mail goes to machines, and none to what is no address.
+# Decide which mail addresses belong to people: no mail goes to machines, and none to what is not an address.
 
 
 _LONGEST: Final = 254

@@ -136,7 +136,7 @@ _WRONG_CLAIMS: Final[dict[str, dict[str, Any]]] = {
     "no expiry": {"exp": None},
     "an expiry that is a text": {"exp": str(_MOMENT + 600)},
     "an expiry that is true": {"exp": True},
-    "an expiry that is no number": {"exp": float("nan")},
+    "an expiry that is not a number": {"exp": float("nan")},
     "an expiry without end": {"exp": float("inf")},
     "an expiry of many digits": {"exp": 10**400},
     "not valid yet": {"nbf": _MOMENT + 61},

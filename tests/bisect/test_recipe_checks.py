@@ -15,7 +15,7 @@ from knickpoint.model.errors import ConfigError
     ("lines", "message"),
     [
         ('build = ["make"]', "'measure' is missing"),
-        ('measure = [""]', "measure is no command"),
+        ('measure = [""]', "measure is not a command"),
         ('measure = ["a"]\nbuild_seconds = -1', "build_seconds is -1"),
         ('measure = ["a"]\nmeasure_seconds = nan', "measure_seconds is nan"),
         ('measure = ["a"]\nprobability = 0.5', "probability is 0.5"),

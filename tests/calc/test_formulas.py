@@ -179,7 +179,7 @@ def test_overflow_is_missing() -> None:
         ('sum(filter("") filter(""))', 16, "where ',' is expected"),
         ('filter("") + "a"', 14, "a text where a number"),
         ('-"a"', 2, "a text where a number"),
-        ('filter("") * (1 / 0)', 17, "the result is no number"),
+        ('filter("") * (1 / 0)', 17, "the result is not a number"),
         ("ave{", 4, "has no meaning"),
         ("filter", 7, "where '(' is expected"),
         ("1e999", 1, "too large"),

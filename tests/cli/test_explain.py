@@ -115,7 +115,7 @@ def test_a_step_that_the_alert_refuses_is_no_finding(knick: Knick, judged: Path)
     with (judged / "knickpoint.toml").open("a") as file:
         file.write("\n[alerts.default]\nminimum_effect = 0.5\n")
     found = sentences(knick("explain", "benchmark=parse_csv").output)
-    assert found[3].startswith("It is no change point, because the alert rejected it: ")
+    assert found[3].startswith("It is not a change point, because the alert rejected it: ")
     assert found[4].startswith("Other settings of the alert would report it: minimum_effect is 0.5,")
 
 

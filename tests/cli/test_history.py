@@ -62,7 +62,7 @@ def test_filters_that_nothing_meets_say_how_many_findings_there_are_without_them
 def test_a_day_that_cannot_be_read_is_answered_with_one_that_can(knick: Knick) -> None:
     ran = knick("changes", "--since", "yesterday")
     assert ran.code == 2
-    assert "invalid value for '--since': 'yesterday' is no day; write it as 2026-03-14." in ran.errors
+    assert "invalid value for '--since': 'yesterday' is not a day; write it as 2026-03-14." in ran.errors
 
 
 @pytest.mark.usefixtures("years")

@@ -26,7 +26,7 @@ def test_a_change_is_marked_listed_and_removed(judged: Path, knick: Knick) -> No
 
 
 @pytest.mark.usefixtures("judged")
-@pytest.mark.parametrize(("text", "reason"), [("P1", "is no id of a missed change"), ("M9", "no missed change M9")])
+@pytest.mark.parametrize(("text", "reason"), [("P1", "is not an id of a missed change"), ("M9", "no missed change M9")])
 def test_an_unknown_mark_is_refused(knick: Knick, text: str, reason: str) -> None:
     refused = knick("missed", "remove", text)
     assert refused.code == 2

@@ -41,7 +41,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("", "the instance has no pool over machines"),
         (
             'address = "tcp://127.0.0.1:8786"\nsecret = "' + SECRET + '"',
-            "'tcp://127.0.0.1:8786' is no address of a pool",
+            "'tcp://127.0.0.1:8786' is not an address of a pool",
         ),
         ('address = "tls://127.0.0.1:8786"', "the pool has an address and no credentials"),
         ('address = "tls://127.0.0.1:8786"\nsecret = "short"', "secret"),

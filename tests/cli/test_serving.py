@@ -200,4 +200,4 @@ def test_a_worker_that_does_not_finish_in_time_is_ended(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("instance")
 def test_a_part_that_does_not_exist_is_named(knick: Knick) -> None:
     ran = knick("serve", "--only", "api,web")
-    assert (ran.code, "'web' is no part" in ran.errors) == (2, True)
+    assert (ran.code, "'web' is not part" in ran.errors) == (2, True)

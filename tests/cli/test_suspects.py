@@ -25,7 +25,7 @@ def test_suspects_are_listed_after_a_run_with_the_part_of_no_commit(judged: Path
 
 
 @pytest.mark.usefixtures("judged")
-@pytest.mark.parametrize(("text", "reason"), [("P1", "is no id of a change"), ("R999", "no change")])
+@pytest.mark.parametrize(("text", "reason"), [("P1", "is not an id of a change"), ("R999", "no change")])
 def test_what_is_no_change_is_refused(knick: Knick, text: str, reason: str) -> None:
     refused = knick("suspects", text)
     assert refused.code == 2

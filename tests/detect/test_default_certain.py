@@ -36,7 +36,7 @@ def found(values: Array, places: tuple[int, ...]) -> bool:
 def test_a_short_excursion_is_found_at_both_ends(size: float, outliers: float, shortest: int) -> None:
     """Of up to 8 commits, in 40 to 800 points; 99 of 100 wanted, and two deviations of 100 draws allowed.
 
-    The two values beside each end are no outliers: one there looks like the excursion.
+    The two values beside each end are not outliers: one there looks like the excursion.
     """
     rng = np.random.default_rng(31)
     hits = 0

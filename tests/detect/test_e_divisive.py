@@ -135,7 +135,7 @@ def test_a_window_reaches_back_to_the_known_step_before_it() -> None:
         ({"minimum_magnitude": 0.05}, "minimum_magnitude goes with test=t"),
         ({"test": "rank", "divisor": "population"}, "divisor goes with test=t"),
         ({"preset": "mongodb", "neighbours": "stale"}, "neighbours goes with test=t"),
-        ({"known": [3, 120]}, "the known step 120 is no row of the 120"),
+        ({"known": [3, 120]}, "the known step 120 is not a row of the 120"),
         ({"known": [-1]}, "the known step -1"),
         ({"window": 0}, "window is 0"),
         ({"maximum_steps": -1}, "maximum_steps is -1"),

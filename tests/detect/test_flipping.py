@@ -45,7 +45,7 @@ def test_without_modes_each_flip_is_a_step() -> None:
 
 def test_flips_are_rejected_candidates_with_the_reason() -> None:
     reasons = {candidate.reason for candidate in explain(flip(2)).candidates if not candidate.accepted}
-    assert "the series flips between levels here, which is no change" in reasons
+    assert "the series flips between levels here, which is not a change" in reasons
 
 
 @pytest.mark.parametrize("shift", [-0.03, 0.01, 0.03, 0.1])

@@ -266,7 +266,7 @@ def test_libtest_keeps_ignored_and_failed_benchmarks() -> None:
 def test_a_line_of_libtest_that_was_printed_into_is_a_failure() -> None:
     report, _ = read_report(b"test a::b ... bench: hello\ntest c ... bench: 12 ns/iter (+/- 3)\n")
     failed = by(report, benchmark="a::b")
-    assert (failed.outcome, failed.message) == (Outcome.FAILED, "'hello' is no result at line 1")
+    assert (failed.outcome, failed.message) == (Outcome.FAILED, "'hello' is not a result at line 1")
     assert by(report, benchmark="c").samples == (12.0,)
 
 

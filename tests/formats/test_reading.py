@@ -370,7 +370,10 @@ def test_a_mapping_reads_any_json() -> None:
         (b"[[results]]\nparams = {b = '=x'}\nvalue = 'nowhere'", r"leads to no value \(benchmark"),
         (b"[[results]]\nparams = {b = '=x'}\nvalue = 'meta'", "expected a finite number"),
         (b"[[results]]\nparams = {b = '^.x'}\nvalue = 'meta'", "goes up beyond the root"),
-        (b"[[results]]\nparams = {b = '=x'}\nvalue = 'tracks[0].tasks.bulk.rate'\nbetter = '=fast'", "is no direction"),
+        (
+            b"[[results]]\nparams = {b = '=x'}\nvalue = 'tracks[0].tasks.bulk.rate'\nbetter = '=fast'",
+            "is not a direction",
+        ),
     ],
 )
 def test_a_mapping_with_an_error_says_what_is_wrong(mapping: bytes, said: str) -> None:

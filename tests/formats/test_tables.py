@@ -257,12 +257,14 @@ def test_runs_of_one_commit_are_told_apart_by_their_id() -> None:
 def test_a_cell_that_is_no_number_is_a_failure_that_names_line_and_column(cell: str) -> None:
     measured, failed = csv(f"commit,benchmark,value\nabc,x,3\nabc,y,{cell}\n").runs[0].results
     assert (measured.samples, failed.params, failed.outcome) == ((3.0,), {"benchmark": "y"}, Outcome.FAILED)
-    assert "in column 'value' is no finite number at line 3" in failed.message
+    assert "in column 'value' is not a finite number at line 3" in failed.message
 
 
 @pytest.mark.parametrize("cells", [("fast", "NaN"), ("timeout", "slow")])
 def test_a_column_of_values_without_a_single_number_refuses_the_table(cells: tuple[str, str]) -> None:
-    with pytest.raises(FormatError, match=r"t.csv, line 2: .* in column 'value' is no finite number \(benchmark 'x'\)"):
+    with pytest.raises(
+        FormatError, match=r"t.csv, line 2: .* in column 'value' is not a finite number \(benchmark 'x'\)"
+    ):
         csv("commit,benchmark,value\n" + "".join(f"abc,x,{cell}\n" for cell in cells))
 
 
@@ -291,7 +293,7 @@ def test_a_table_that_breaks_off_within_its_last_row_is_refused() -> None:
         ("commit,value,value\nabc,1,2\n", "two columns are called 'value'"),
         ("commit,benchmark\nabc,x\n", "no column holds values"),
         ("commit,time,benchmark,value\nabc,soon,x,1\n", "'soon' in column 'time' is no point in time"),
-        ("commit,benchmark,value,better\nabc,x,1,sideways\n", "'sideways' is no direction"),
+        ("commit,benchmark,value,better\nabc,x,1,sideways\n", "'sideways' is not a direction"),
         ("commit,benchmark,value,status\nabc,x,1,odd\n", "the status 'odd' is none of"),
         ("repo,commit,benchmark,value\na,1,x,1\nb,2,x,1\n", "the rows belong to 2 repositories"),
         ("# only a comment\n", "the table has no header"),
@@ -362,7 +364,7 @@ def test_nan_in_parquet_is_a_failure() -> None:
     (result,) = report.runs[0].results
     assert (result.outcome, result.message) == (
         Outcome.FAILED,
-        "'nan' in column 'value' is no finite number at row 1",
+        "'nan' in column 'value' is not a finite number at row 1",
     )
 
 
@@ -435,7 +437,7 @@ def test_an_export_of_an_older_version_is_read_without_direction_and_time() -> N
         ('o/r,other,",b=a,",ns,1,c2,1,,', "the points belong to 2 lines"),
         ("o/r,main,b=a,ns,1,c2,1,,", "line 3"),
         ('o/r,main,",b=a,",ns,0,c2,1,,', "two commits, c1 and c2, have the position 0"),
-        ('o/r,main,",b=a,",ns,first,c2,1,,', "line 3: commit 'c2' and position 'first' are no place of a point"),
+        ('o/r,main,",b=a,",ns,first,c2,1,,', "line 3: commit 'c2' and position 'first' are not a place of a point"),
     ],
 )
 def test_an_export_with_an_error_says_what_and_where(line: str, said: str) -> None:

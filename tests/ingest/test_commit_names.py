@@ -240,7 +240,7 @@ def test_an_upload_takes_no_head(lab: Lab) -> None:
 @pytest.mark.parametrize("name", ["HEAD", "main"])
 def test_an_upload_names_no_branch(lab: Lab, name: str) -> None:
     summary = import_data(lab.instance, GO.format(1).encode(), source="upload:go.txt", stated=Sidecar(commit=name))
-    assert "is no hash" in summary.lines()[0]
+    assert "is not a hash" in summary.lines()[0]
 
 
 @pytest.mark.usefixtures("work_tree")

@@ -193,7 +193,7 @@ def test_settings_that_are_not_named_stay_and_empty_ones_go() -> None:
 
 
 def test_a_setting_without_a_value_is_refused() -> None:
-    with pytest.raises(InputError, match="'query' is no setting"):
+    with pytest.raises(InputError, match="'query' is not a setting"):
         changed_settings(None, ["query"])
 
 
@@ -238,7 +238,7 @@ def test_a_file_that_goes_takes_its_alerts_along(opened: Opened, project: GitRep
     [
         ("[alerts", "is not TOML"),
         ("name = 'x'\n", "unknown key 'name'"),
-        ("alerts = 1\n", "alerts is no section"),
+        ("alerts = 1\n", "alerts is not a section"),
         ('[alerts.a]\nrepository = "other"\n', "repository is 'other'"),
         ('[alerts.a]\nnotify = ["private"]\n', "which this repository may not use.*Its channels are: perf"),
         ('[alerts.a]\nowners = ["x@example.org"]\n', r"no section \[people"),

@@ -53,9 +53,12 @@ def test_an_audience_takes_the_place_of_the_address(tmp_path: Path) -> None:
     [
         (_SECTION, "no audience is given"),
         (f'{_SERVER}[ci_jobs.main]\nkind = "github"\nprojects = []\n', "projects is empty"),
-        (f'{_SERVER}[ci_jobs.main]\nkind = "github"\nprojects = ["engine"]\n', "'engine' is no project"),
-        (f'{_SERVER}[ci_jobs.main]\nkind = "github"\nprojects = ["ada/*"]\n', "'ada/\\*' is no project"),
-        (f'{_SERVER}[ci_jobs.main]\nkind = "github"\nprojects = ["https://a.b/c"]\n', "'https://a.b/c' is no project"),
+        (f'{_SERVER}[ci_jobs.main]\nkind = "github"\nprojects = ["engine"]\n', "'engine' is not a project"),
+        (f'{_SERVER}[ci_jobs.main]\nkind = "github"\nprojects = ["ada/*"]\n', "'ada/\\*' is not a project"),
+        (
+            f'{_SERVER}[ci_jobs.main]\nkind = "github"\nprojects = ["https://a.b/c"]\n',
+            "'https://a.b/c' is not a project",
+        ),
         (
             f'{_SERVER}[ci_jobs.main]\nkind = "jenkins"\nprojects = ["a/b"]\n',
             "expected one of 'github', 'gitlab', got 'jenkins'",
@@ -65,11 +68,11 @@ def test_an_audience_takes_the_place_of_the_address(tmp_path: Path) -> None:
             f'{_SERVER}{_SECTION}repositories = ["engin"]\n[repositories.engine]\n',
             "'engin' is none of the repositories",
         ),
-        (f'{_SERVER}{_SECTION}issuer = "http://gitlab.internal"\n', "is no https address"),
-        (f'{_SERVER}{_SECTION}issuer = "http://localhost.evil.example"\n', "is no https address"),
-        (f'{_SERVER}{_SECTION}issuer = "gitlab.com"\n', "is no https address"),
-        (f'{_SERVER}{_SECTION}issuer = "https://[::1"\n', "is no https address"),
-        (f'{_SERVER}{_SECTION}issuer = "https://a.example/?b=c"\n', "is no https address"),
+        (f'{_SERVER}{_SECTION}issuer = "http://gitlab.internal"\n', "is not an https address"),
+        (f'{_SERVER}{_SECTION}issuer = "http://localhost.evil.example"\n', "is not an https address"),
+        (f'{_SERVER}{_SECTION}issuer = "gitlab.com"\n', "is not an https address"),
+        (f'{_SERVER}{_SECTION}issuer = "https://[::1"\n', "is not an https address"),
+        (f'{_SERVER}{_SECTION}issuer = "https://a.example/?b=c"\n', "is not an https address"),
         (
             (
                 f'{_SERVER}{_SECTION}[ci_jobs.other]\nkind = "gitlab"\nprojects = ["a/b"]\n'

@@ -199,7 +199,7 @@ def test_a_shallow_clone_orders_commits_by_their_times(project: Path, tmp_path: 
 def test_an_index_that_is_none_of_asv_is_refused(missing: str) -> None:
     index = json.loads((_ASV / "html" / "index.json").read_bytes())
     del index[missing]
-    with pytest.raises(FormatError, match=f"{missing} is missing, so this is no site of asv"):
+    with pytest.raises(FormatError, match=f"{missing} is missing, so this is not a site of asv"):
         read_site_index(json.dumps(index).encode())
 
 

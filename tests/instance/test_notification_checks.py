@@ -24,10 +24,10 @@ _MAIL = '[channels.team]\nkind = "mail"\nserver = "smtp://mail.example.org"\nsen
         ('[notify]\ndigest = ["25:00"]\n', "[notify]", "25:00"),
         ('[notify]\nquiet = "22:00"\n', "[notify]", "22:00"),
         ('[notify]\ntime_zone = "Mars/Olympus"\n', "[notify]", "Mars/Olympus"),
-        (f'{_MAIL}to = ["ann"]\n', "[channels.team]", "to has 'ann', which is no mail address"),
+        (f'{_MAIL}to = ["ann"]\n', "[channels.team]", "to has 'ann', which is not a mail address"),
         ('[channels.own]\nkind = "other"\n', "[channels.own]", "'plugin' is missing"),
         ('[channels.x]\nkind = "pigeon"\n', "channels.x", "pigeon"),
-        ('[people.ann]\nmail = "ann"\n', "[people.ann]", "'ann' is no mail address"),
+        ('[people.ann]\nmail = "ann"\n', "[people.ann]", "'ann' is not a mail address"),
         (
             '[people.ann]\nmail = "a@example.org"\n[people.bob]\nmail = "a@example.org"\n',
             "[people.bob]",

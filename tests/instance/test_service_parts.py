@@ -24,7 +24,7 @@ def test_parts_are_named_in_any_order() -> None:
     assert parse_parts(joined_parts(ALL_PARTS)) == ALL_PARTS
 
 
-@pytest.mark.parametrize(("wrong", "reason"), [("api,web", "'web' is no part"), (" ,", "no part is named")])
+@pytest.mark.parametrize(("wrong", "reason"), [("api,web", "'web' is not part"), (" ,", "no part is named")])
 def test_a_part_that_does_not_exist_is_refused(wrong: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         parse_parts(wrong)

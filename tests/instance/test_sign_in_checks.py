@@ -95,7 +95,7 @@ def test_another_issuer_than_an_https_address_is_refused(tmp_path: Path, issuer:
         (
             '[sign_in.gate]\nkind = "proxy"\nnetworks = ["gate.example"]',
             "sign_in.gate",
-            "'gate.example', which is no network",
+            "'gate.example', which is not a network",
         ),
         ('[sign_in.gate]\nkind = "proxy"\nnetworks = ["0.0.0.0/0"]', "sign_in.gate", "every address there is"),
         ('[sign_in.gate]\nkind = "proxy"\nnetworks = ["::/0"]', "sign_in.gate", "every address there is"),

@@ -169,7 +169,7 @@ def test_a_hostile_name_adds_no_header_and_no_recipient(name: str, box: MailBox)
     "address", ["", "ada", "ada@example.org\r\nRCPT TO:<evil@example.org>", "a b@example.org", "<ada@example.org>"]
 )
 def test_what_is_no_address_gets_no_mail(address: str, box: MailBox) -> None:
-    with pytest.raises(DeliveryError, match="is no mail address") as caught:
+    with pytest.raises(DeliveryError, match="is not a mail address") as caught:
         _sent(box, replace(_MESSAGE, recipient=Recipient("all", address)))
     assert caught.value.lasting
     assert box.mails == []

@@ -93,8 +93,8 @@ def test_nothing_goes_out_in_quiet_hours_and_nothing_waits_for_longer_than_a_day
     [
         (NotifySettings(time_zone="Europe/Atlantis"), "time_zone is 'Europe/Atlantis', which is unknown"),
         (NotifySettings(time_zone="../etc/passwd"), "time_zone is"),
-        (NotifySettings(digest=("8 am",)), "digest has '8 am', which is no time of the day"),
-        (NotifySettings(quiet="22:00"), "quiet has '', which is no time of the day"),
+        (NotifySettings(digest=("8 am",)), "digest has '8 am', which is not a time of the day"),
+        (NotifySettings(quiet="22:00"), "quiet has '', which is not a time of the day"),
         (NotifySettings(quiet="22:00-24:00"), "quiet has '24:00'"),
         (NotifySettings(quiet="07:00-07:00"), "the whole day"),
     ],

@@ -345,7 +345,7 @@ def test_any_text_is_read_as_a_block_or_as_none(text: str) -> None:
         ("github", {"project": "textmill"}, "project is 'textmill'"),
         ("gitlab", {"project": "textmill"}, "project is 'textmill'"),
         ("jira", {"project": 'PERF" OR 1=1'}, "project is"),
-        ("jira", {"server": ""}, "server is no address"),
+        ("jira", {"server": ""}, "server is not an address"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(tmp_path: Path, kind: str, more: dict[str, str], says: str) -> None:

@@ -189,7 +189,7 @@ def test_neither_address_nor_secret_is_in_its_repr(channel: WebhookChannel) -> N
 
 @pytest.mark.parametrize("url", ["", "ftp://127.0.0.1/", "hooks.example/knick"])
 def test_another_address_than_of_the_web_is_refused(context: ChannelContext, url: str) -> None:
-    with pytest.raises(ConfigError, match=r"\[channels.hooks\]: url is no http or https address"):
+    with pytest.raises(ConfigError, match=r"\[channels.hooks\]: url is not an http or https address"):
         channel_to(url, context)
 
 

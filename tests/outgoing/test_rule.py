@@ -61,7 +61,7 @@ SPECIAL = (
     "4000::1",
     "8000::1",
 )
-"""Addresses that are no hosts of the public Internet: a range or a form each."""
+"""Addresses that are not hosts of the public Internet: a range or a form each."""
 
 PUBLIC = (
     "1.1.1.1",

@@ -17,7 +17,7 @@ from knickpoint.instance import Instance, create_instance
 from knickpoint.server import create_app
 
 _SILENT = 12
-"""Commits without results that are no habit where each one before has some."""
+"""Commits without results that are not a habit where each one before has some."""
 
 
 @pytest.fixture

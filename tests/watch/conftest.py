@@ -45,7 +45,7 @@ class World:
     units: dict[str, str] = field(default_factory=dict)
 
     def measure(self, values: Mapping[str, Sequence[float]], *, first: int = 0) -> None:
-        """Put one run a commit, beginning at ``first``; nan is no result."""
+        """Put one run a commit, beginning at ``first``; nan is not a result."""
         with self.store.transaction():
             for offset in range(max(len(series) for series in values.values())):
                 results = {name: series[offset] for name, series in values.items() if offset < len(series)}

@@ -125,7 +125,7 @@ export class Chart extends PageElement implements ChartView {
   }
 
   override updated(changed: PropertyValues<Chart>): void {
-    // Building the plot is costly: lists that stay empty are no reason.
+    // Building the plot is costly: lists that stay empty are not a reason.
     const isChanged = (name: (typeof BUILT)[number]): boolean =>
       changed.has(name) && !(isEmpty(changed.get(name)) && isEmpty(this[name]));
     if (!this.plot || BUILT.some(isChanged)) this.build();

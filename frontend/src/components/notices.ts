@@ -1,4 +1,4 @@
-/** Canaries that moved, benchmarks that stopped and directions that changed: events that need attention and are no findings. */
+/** Canaries that moved, benchmarks that stopped and directions that changed: events that need attention and are not findings. */
 
 import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";

@@ -162,11 +162,11 @@ export function kindTag(finding: Pick<Finding, "kind">): TemplateResult | typeof
 
 const ALERT_KIND_TITLES: Record<Finding["alert_kind"], string> = {
   work: "",
-  informational: "Only informational alerts found it: it is no work, and is not announced.",
-  canary: "Only canary alerts found it: it says that a machine moved, and is no work.",
+  informational: "Only informational alerts found it: it is not work, and is not announced.",
+  canary: "Only canary alerts found it: it says that a machine moved, and is not work.",
 };
 
-/** The kind of the alerts that found it, if it is no work, and their severity, if it is not normal. */
+/** The kind of the alerts that found it, if it is not work, and their severity, if it is not normal. */
 export function alertTags(
   finding: Pick<Finding, "alert_kind">,
   severity: Finding["alert_severity"],

@@ -78,7 +78,7 @@ def read_token(text: str) -> IdentityToken:
     """Read the header and the issuer of a token, to find the key that verifies it.
 
     Raises:
-        NotSignedInError: it is no token, or it asks for another way of verification.
+        NotSignedInError: it is not a token, or it asks for another way of verification.
     """
     if len(text) > _LONGEST:
         raise refused(f"it has {len(text):,} characters")

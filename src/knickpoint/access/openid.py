@@ -68,7 +68,7 @@ def verify_id_token(text: object, expected: ExpectedToken, keys: KeySource, now:
         ServiceError: the keys of the issuer cannot be fetched.
     """
     if not isinstance(text, str) or not text.isascii() or len(text) > _LONGEST:
-        raise _refused("it is no token")
+        raise _refused("it is not a token")
     algorithms = frozenset(ALGORITHMS).intersection(expected.algorithms)
     if not algorithms:  # an empty list would mean the defaults of the library
         raise _refused("the provider names no asymmetric algorithm")

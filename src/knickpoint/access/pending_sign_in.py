@@ -91,7 +91,7 @@ _SIGN_IN: Final = re.compile(r"/sign(?:-in|-out|ed-out)(?![\w-])")
 def return_path(text: str) -> str:
     """Return ``text`` where it is a path of this server with its query, else the path of the first page.
 
-    The pages of sign-in and sign-out are no places to return to.
+    The pages of sign-in and sign-out are not places to return to.
     """
     if len(text) > _LONGEST or not _PATH.fullmatch(text):
         return _HOME

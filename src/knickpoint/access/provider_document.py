@@ -69,20 +69,20 @@ def read_document(document: Mapping[str, Any], issuer: str) -> ProviderDocument:
 def _address(document: Mapping[str, Any], name: str, issuer: str) -> str:
     address = document.get(name, "")
     if not isinstance(address, str):
-        raise ServiceError(f"{name} of its description is no text", where=issuer)
+        raise ServiceError(f"{name} of its description is not a text", where=issuer)
     try:
         scheme = urlsplit(address).scheme
     except ValueError:
         scheme = "broken"
     if address and scheme not in {"https", urlsplit(issuer).scheme}:
-        raise ServiceError(f"{name} of its description is no https address", where=issuer)
+        raise ServiceError(f"{name} of its description is not an https address", where=issuer)
     return address
 
 
 def _names(document: Mapping[str, Any], name: str) -> frozenset[str]:
     values = document.get(name, [])
     if not isinstance(values, list):
-        raise ServiceError(f"{name} of its description is no list")
+        raise ServiceError(f"{name} of its description is not a list")
     return frozenset(value for value in values if isinstance(value, str))
 
 

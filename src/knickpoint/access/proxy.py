@@ -49,7 +49,7 @@ def proxy_caller(peer: str, headers: Headers, config: AccessConfig) -> Caller | 
     Headers of a ``peer`` outside of the networks of the proxy are not looked at.
 
     Raises:
-        NotSignedInError: the proxy sends a header twice, empty, or with a value that is no name.
+        NotSignedInError: the proxy sends a header twice, empty, or with a value that is not a name.
     """
     address = find_address(peer)
     for settings in config.sign_in.values():

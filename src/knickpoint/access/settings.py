@@ -62,7 +62,7 @@ class SignInSettings:
         groups_claim: of an OpenID provider: name of the claim that lists the groups of a person.
         name_claim: of an OpenID provider: name of the claim that names a person in logs and `[roles]`; people must not
             be able to choose its value. Default: the mail address if the provider has verified it, else
-            `preferred_username` if it is no mail address, else `sub`.
+            `preferred_username` if it is not a mail address, else `sub`.
         networks: of a proxy: the networks that it sends from, as in `10.0.0.0/8`. Headers from elsewhere are ignored.
         user_header: of a proxy: the header with the mail address or the name of the person.
         title_header: of a proxy: the header with the name to show.

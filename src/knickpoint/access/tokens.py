@@ -218,6 +218,6 @@ def _read(text: str, now: datetime, *, days: int) -> datetime:
     else:
         reason = ""
     raise InputError(
-        f"{shown!r} is no date and no number of days{reason}",
+        f"{shown!r} is neither a date nor a number of days{reason}",
         remedy="Write 90d, 2027-05-31 or 2027-05-31T12:00+02:00.",
     ) from None

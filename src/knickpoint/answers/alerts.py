@@ -158,7 +158,7 @@ def create_alert(instance: Instance, caller: Caller, request: NewAlertRequest) -
     """Make an alert.
 
     Raises:
-        ForbiddenError: the caller is no admin of all that it watches.
+        ForbiddenError: the caller is not an admin of all that it watches.
         InputError: there is one of this name.
         InputError: a setting cannot be used.
     """
@@ -173,7 +173,7 @@ def change_alert(instance: Instance, caller: Caller, name: str, request: AlertRe
     """Give the alert ``name`` of the store the settings of a request, and no others.
 
     Raises:
-        ForbiddenError: the caller is no admin of all that it watches.
+        ForbiddenError: the caller is not an admin of all that it watches.
         UnknownError: the store has no such alert.
         InputError: a setting cannot be used.
     """
@@ -193,7 +193,7 @@ def delete_alert(instance: Instance, caller: Caller, name: str) -> AlertChangeAn
     """Remove the alert ``name`` from the store; what it alone found is gone.
 
     Raises:
-        ForbiddenError: the caller is no admin of all that it watches.
+        ForbiddenError: the caller is not an admin of all that it watches.
         UnknownError: the store has no such alert.
     """
     _stored(instance, caller, name)
@@ -205,7 +205,7 @@ def preview_alert(instance: Instance, caller: Caller, request: AlertPreviewReque
     """Count the findings that come and go with a change of the store, for each alert that it concerns.
 
     Raises:
-        ForbiddenError: the caller is no admin of all that the alert watches.
+        ForbiddenError: the caller is not an admin of all that the alert watches.
         UnknownError: an alert to be removed is not in the store.
         InputError: a setting cannot be used.
     """

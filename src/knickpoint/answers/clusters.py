@@ -65,7 +65,7 @@ class ClusterAnswer(Answer):
     centroid: list[FiniteOrNull] = Field(description="Mean of the normalised members, in standard deviations.")
     positions: list[int | None] = Field(description="Positions of the values of the centroid on the line.")
     shared: list[SharedParamAnswer] = Field(description="What members have in common, what others have least first.")
-    others: int = Field(description="Number of traces of the group that are no members.")
+    others: int = Field(description="Number of traces of the group that are not members.")
     run: int = Field(description="Run that found the cluster.")
     found: datetime | None
     counts: dict[MemberState, int]

@@ -66,7 +66,7 @@ class ModeCauseAnswer(Answer):
 
 
 class FlippingAnswer(Answer):
-    """A stretch of the trace that flips between levels: its jumps are no changes."""
+    """A stretch of the trace that flips between levels: its jumps are not changes."""
 
     first: int = Field(description="Position of its first commit.")
     last: int = Field(description="Position of its last commit.")
@@ -118,7 +118,7 @@ def explain(
 ) -> ExplanationAnswer:
     """Replay what an alert decides about the trace ``key``: the alert ``alert_name``, or the first that watches it.
 
-    ``line_name`` replaces the line of the alert. ``commit`` keeps the candidates near that commit. "" is no choice.
+    ``line_name`` replaces the line of the alert. ``commit`` keeps the candidates near that commit. "" is not a choice.
 
     Raises:
         UnknownError: there is no such trace or alert.

@@ -50,7 +50,7 @@ class WorkerAnswer(Answer):
     reason: str = Field(description="Reason of the last failure; kept when all is well again.")
     slowed: str = Field(
         description="Why it works slower than it could, as where those who detect for it cannot read the store; empty where "
-        "it does not. That is no trouble: it does all of its work."
+        "it does not. That is not trouble: it does all of its work."
     )
     state: Literal["working", "failing", "lost"]
     parts: list[ServicePart] = Field(description="The parts that it runs; empty for one of an older version.")

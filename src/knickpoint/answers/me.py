@@ -155,7 +155,7 @@ def put_setting(store: Store, caller: Caller, name: Setting, value: str) -> Sett
 
     Raises:
         NotSignedInError: it is not known who asks.
-        InputError: the caller is no person who signed in.
+        InputError: the caller is not a person who signed in.
     """
     if caller.kind is CallerKind.ANYONE:
         raise NotSignedInError("settings are kept for people who sign in", where=name.value, remedy="Sign in.")

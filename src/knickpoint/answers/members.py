@@ -85,7 +85,7 @@ class ChangePointAnswer(Answer):
     method: str = Field(description="The method that found it.")
     alerts: list[str] = Field(description="Names of the alerts that report it.")
     alert_kind: AlertKind = Field(
-        description="`work`; `informational` or `canary` where all of its alerts are; these are no work and not announced."
+        description="`work`; `informational` or `canary` where all of its alerts are; these are not work and not announced."
     )
     alert_severity: AlertSeverity = Field(description="The highest severity of its alerts.")
     condition: Condition

@@ -137,7 +137,7 @@ def accept(visible: VisibleRepositories, request: RenameRequest) -> RenameAnswer
     Raises:
         UnknownError: there is no such trace.
         ForbiddenError: the caller may not decide in the repository.
-        InputError: the traces are no rename.
+        InputError: the traces are not a rename.
     """
     repository, old, new = _chosen(visible, request.old, request.new)
     accept_rename(visible.store, repository, old, new, who=visible.caller.name)

@@ -221,7 +221,7 @@ def decide_proposal(
     """Accept or reject a proposal.
 
     Raises:
-        ForbiddenError: the caller is no admin of all that its alert watches.
+        ForbiddenError: the caller is not an admin of all that its alert watches.
         InputError: there is no such proposal, or it cannot be accepted.
     """
     alerts = [alert for alert in instance.alerts if alert.name == request.name.rpartition(":")[0]]
@@ -240,7 +240,7 @@ def undo_proposal(instance: Instance, visible: VisibleRepositories, key: int) ->
     """Take a decision about a proposal back, and return what it was.
 
     Raises:
-        ForbiddenError: the caller is no admin of all that its alerts watch.
+        ForbiddenError: the caller is not an admin of all that its alerts watch.
         UnknownError: there is no such decision.
         InputError: an alert was changed since.
     """

@@ -81,7 +81,7 @@ def create_token(store: Store, caller: Caller, request: TokenRequest) -> NewToke
     """Create a token that grants no more than ``caller`` has, and for no longer where ``caller`` is a token.
 
     Raises:
-        ForbiddenError: it is for a repository, or for all, of which ``caller`` is no admin, or it outlives ``caller``.
+        ForbiddenError: it is for a repository, or for all, of which ``caller`` is not an admin, or it outlives ``caller``.
         InputError: its name is taken, or a value cannot be used.
     """
     if not _administers(caller, request.repositories):
@@ -132,7 +132,7 @@ def _administers(caller: Caller, repositories: Collection[str]) -> bool:
 
 
 def _end_of(store: Store, caller: Caller) -> datetime | None:
-    """Return when the token expires that ``caller`` is, None where it does not, or is no token."""
+    """Return when the token expires that ``caller`` is, None where it does not, or is not a token."""
     if caller.kind is not CallerKind.TOKEN:
         return None
     name = caller.name.removeprefix(_TOKEN)

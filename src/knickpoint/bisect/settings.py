@@ -225,7 +225,7 @@ def check_recipe(recipe: RecipeSettings, where: str) -> None:
         )
     for name, command in (("prepare", recipe.prepare), ("build", recipe.build), ("measure", recipe.measure)):
         if command and (not command[0] or any("\0" in part for part in command)):
-            raise ConfigError(f"{name} is no command", where=where, remedy="Give a program and its arguments.")
+            raise ConfigError(f"{name} is not a command", where=where, remedy="Give a program and its arguments.")
     if recipe.find and not recipe.results:
         raise ConfigError(
             "find needs values, and probes that pass or fail have no size",
@@ -237,7 +237,7 @@ def check_recipe(recipe: RecipeSettings, where: str) -> None:
     for name, value in recipe.environment.items():
         if not _VARIABLE.fullmatch(name) or "\0" in value:
             raise ConfigError(
-                f"environment has {name!r}, which is no variable", where=where, remedy="Use letters, digits and _."
+                f"environment has {name!r}, which is not a variable", where=where, remedy="Use letters, digits and _."
             )
 
 
@@ -258,7 +258,7 @@ def _check_numbers(recipe: RecipeSettings, where: str) -> None:
             "0, which follows the length of the range, or more",
             recipe.most_probes >= 0,
         ),
-        ("most_minutes", recipe.most_minutes, "0, which is no limit, or more", recipe.most_minutes >= 0),
+        ("most_minutes", recipe.most_minutes, "0, which is not a limit, or more", recipe.most_minutes >= 0),
         ("minimum_effect", recipe.minimum_effect, "0, which is never, or more", recipe.minimum_effect >= 0),
         ("budget_hours", recipe.budget_hours, "0 or more", recipe.budget_hours >= 0),
     ):

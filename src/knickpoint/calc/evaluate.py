@@ -174,7 +174,7 @@ class _Evaluation:
         if isinstance(left, float) and isinstance(right, float):
             result = float(_OPERATORS[node.operator](np.float64(left), np.float64(right)))  # type: ignore[arg-type]
             if not np.isfinite(result):
-                raise formula_error(self.formula, node.operator_at, "the result is no number", "Do not divide by 0.")
+                raise formula_error(self.formula, node.operator_at, "the result is not a number", "Do not divide by 0.")
             return result
         return self.joined(node.operator, left, right, node.operator_at, "")
 

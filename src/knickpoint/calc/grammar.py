@@ -267,7 +267,7 @@ def parse(formula: str) -> Node:
     """Read ``formula`` into a tree.
 
     Raises:
-        QueryError: it is no formula; the message names the column and the remedy.
+        QueryError: it is not a formula; the message names the column and the remedy.
     """
     parser = _Parser(formula, tokenise(formula))
     node = parser.sum()

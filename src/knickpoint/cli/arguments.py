@@ -172,7 +172,7 @@ def read_change(text: str) -> int:
     found = _CHANGE.fullmatch(text)
     if found is None:
         raise InputError(
-            f"{text!r} is no id of a change",
+            f"{text!r} is not an id of a change",
             where="CHANGE",
             remedy="Take it from knick changes, such as R12.",
         )

@@ -145,7 +145,7 @@ def set_verbosity(chosen: Verbosity) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print what is no data: that a file was written, what to do next. With ``--quiet``, print nothing.
+    """Print what is not data: that a file was written, what to do next. With ``--quiet``, print nothing.
 
     What a program announces that runs until it is ended (a worker, the server, an agent) is its log, failures included,
     and stays.

@@ -305,7 +305,7 @@ def may_be_changes(histories: NDArray[np.float64], values: NDArray[np.float64]) 
     """Return per row of ``histories`` whether :func:`judge` may call the single value of ``values`` a change of it.
 
     ``histories`` is series x commits, each in order, ``nan`` for missing and with a value; ``values`` has one for each,
-    without ``nan``. False is certain, and takes a third of the time: the value is no outlier of the current region.
+    without ``nan``. False is certain, and takes a third of the time: the value is not an outlier of the current region.
     """
     found = find_steps_without_evidence(histories, "default", {"false_alarms": FALSE_ALARMS})
     return np.array(

@@ -111,7 +111,7 @@ def _median(values: Sequence[float]) -> float:
     middle = len(ordered) // 2
     if len(ordered) % 2:
         return ordered[middle]
-    return ordered[middle - 1] / 2 + ordered[middle] / 2  # halved first: a sum of huge values is no float
+    return ordered[middle - 1] / 2 + ordered[middle] / 2  # halved first: a sum of huge values is not a float
 
 
 def _deviation(distances: Sequence[float]) -> float:

@@ -59,7 +59,7 @@ def post_comment(thread: CommentThread, body: str, *, commit: str = "") -> Poste
     what is gone. Two jobs that add a comment at the same time end with one: each looks again, and the oldest stays.
 
     Raises:
-        InputError: the first line is no marker.
+        InputError: the first line is not a marker.
         DeliveryError: the forge refuses, or does not answer.
     """
     mark = body.partition("\n")[0]

@@ -60,14 +60,14 @@ def read_job(variables: Mapping[str, str]) -> ForgeJob:
     says: nothing that the first step wrote is trusted.
 
     Raises:
-        InputError: this is no job of GitHub Actions or GitLab, or it is about no pull request.
+        InputError: this is not a job of GitHub Actions or GitLab, or it is about no pull request.
     """
     if variables.get("GITHUB_ACTIONS"):
         return _github(variables)
     if variables.get("GITLAB_CI"):
         return _gitlab(variables)
     raise InputError(
-        "this is no job of GitHub Actions or GitLab",
+        "this is not a job of GitHub Actions or GitLab",
         where="--number",
         remedy="Give --forge, --api, --project and --number.",
     )

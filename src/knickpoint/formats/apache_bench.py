@@ -39,7 +39,7 @@ def read(file: FileContent) -> Parsed:
     """Read one run: requests and bytes per second, and latency, by address and concurrency.
 
     The mean is the value of the latency, because ab rounds percentiles to whole milliseconds. A document of another
-    length is no failure. Several reports in one file are samples.
+    length is not a failure. Several reports in one file are samples.
     """
     rows = Rows()
     problems: list[Problem] = []

@@ -67,13 +67,13 @@ def read_site_index(data: bytes, *, name: str = "index.json") -> PublishedSite:
     """Read the index of a site.
 
     Raises:
-        FormatError: it is no index of asv.
+        FormatError: it is not an index of asv.
     """
     root = Node(FileContent(data, name).json)
     missing = [member for member in ("graph_param_list", "benchmarks", "revision_to_hash") if member not in root]
     if missing:
         raise FormatError(
-            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing, so this is no site of asv",
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing, so this is not a site of asv",
             where=name,
             remedy="Give the directory or the address that asv publish wrote; sites of asv before 0.3 cannot be read.",
         )

@@ -35,7 +35,7 @@ def read(file: FileContent) -> Parsed:
     """Read one run: time and time of garbage collection in nanoseconds, memory in bytes, and allocations.
 
     The keys of nested groups, joined with ``/``, are the benchmark. The times of a trial are samples; an estimate is a
-    single value. Parameters, ratios and judgements that were saved along are no results.
+    single value. Parameters, ratios and judgements that were saved along are not results.
     """
     root = Node(file.json)
     parts = list(root.elements())
@@ -53,7 +53,7 @@ def _measured(saved: Node, name: str, deepest: int) -> Iterator[tuple[str, str, 
     """Yield name, kind and content of each trial or estimate in what was saved, a pair of kind and content."""
     pair = list(saved.elements())
     if len(pair) != 2 or deepest < 1:
-        raise saved.refuse("what was saved is no pair of a kind and its content, or is nested too deeply")
+        raise saved.refuse("what was saved is not a pair of a kind and its content, or is nested too deeply")
     kind = pair[0].text().removeprefix(_PREFIX)
     if kind in _MEASURED:
         yield name, kind, pair[1]

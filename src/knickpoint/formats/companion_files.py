@@ -10,7 +10,7 @@ from knickpoint.formats.toolbox.file_content import FileContent
 _MACHINE: Final = {"arch", "cpu", "machine", "num_cpu", "os", "ram", "version"}
 LOCUST_HISTORY: Final = "Timestamp,User Count,Type,Name,"
 _LOCUST: Final = (LOCUST_HISTORY, "Method,Name,Error,Occurrences", "Count,Message,Traceback")
-"""How Locust's tables begin that are no results of a run: by second, of failures, and of exceptions."""
+"""How Locust's tables begin that are not results of a run: by second, of failures, and of exceptions."""
 _FORMER: Final = re.compile(r"(?:^|/)(?:base|change)/(?:sample|estimates)\.json$")
 
 

@@ -120,7 +120,7 @@ def _add_raw(rows: Rows, file: FileContent) -> None:
         params = {"benchmark": name}
         with rows.failing(params):
             if time is None or not count:
-                raise NoNumberError(f"{cells[5]!r} over {cells[7]!r} is no time", where=f"line {number}")
+                raise NoNumberError(f"{cells[5]!r} over {cells[7]!r} is not a time", where=f"line {number}")
             rows.add(params, (time / count,), cells[6], Better.LOWER)
 
 

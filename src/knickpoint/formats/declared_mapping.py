@@ -126,7 +126,7 @@ def _load(mapping: bytes) -> dict[str, Any]:
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise FormatError("the mapping has no [[results]]", remedy="Say with [[results]] where the values stand.")
     if not isinstance(declared.setdefault("run", {}), dict):
-        raise FormatError("run is no table in the mapping", remedy="Write it as [run].")
+        raise FormatError("run is not a table in the mapping", remedy="Write it as [run].")
     unknown |= declared["run"].keys() - _RUN_OPTIONS
     for result in results:
         unknown |= result.keys() - _RESULT_OPTIONS
@@ -161,7 +161,7 @@ def _add(rows: Rows, place: _Found, result: Mapping[str, Any], where: str) -> No
     direction = _text(place, result.get("better", ""), where)
     better = _BETTER.get(direction.lower())
     if better is None:
-        raise FormatError(f"{direction!r} is no direction", where=where, remedy='Write "=lower" or "=higher".')
+        raise FormatError(f"{direction!r} is not a direction", where=where, remedy='Write "=lower" or "=higher".')
     unit = _text(place, result.get("unit", ""), where)
     with rows.failing(params):
         samples: list[float] = []
@@ -180,7 +180,7 @@ def _each(root: _Found, paths: str | list[str], where: str) -> Iterator[_Found]:
 
 def _text(place: _Found, path: object, where: str) -> str:
     if not isinstance(path, str):
-        raise FormatError(f"{path!r} is no path", where=where, remedy='Write paths as texts: "a.b", or "=literal".')
+        raise FormatError(f"{path!r} is not a path", where=where, remedy='Write paths as texts: "a.b", or "=literal".')
     if path.startswith("="):
         return path[1:]
     if not path:

@@ -100,7 +100,7 @@ def _has_cells(line: str) -> bool:
 
 
 def _header(text: str) -> list[str]:
-    """Return the names of the columns, none where the first line is no header."""
+    """Return the names of the columns, none where the first line is not a header."""
     header = next((line for line in text.splitlines() if _has_cells(line)), "")
     names = header_cells(header, delimiter_of(header))
     return [] if len(names) < 2 or any(numeral(name) is not None for name in names) else names

@@ -167,7 +167,7 @@ def _direction(tool: str, unit: str) -> Better:
 
 
 def _spread(text: str) -> tuple[dict[str, float], str]:
-    """Return the spread in ``range`` as a number, and the text that is no number."""
+    """Return the spread in ``range`` as a number, and the text that is not a number."""
     words = text.strip()
     found = _SPREAD.fullmatch(words) if len(words) <= _LONGEST_SPREAD else None
     number = found["number"].replace(",", "") if found else ""

@@ -125,7 +125,7 @@ def _add(rows: Rows, params: dict[str, str], rest: str, number: int) -> None:
     with rows.failing(params):
         result = _RESULT.fullmatch(rest)
         if result is None:
-            raise NoNumberError(f"{rest!r} is no result", where=f"line {number}")
+            raise NoNumberError(f"{rest!r} is not a result", where=f"line {number}")
         value = _grouped(result["value"], number)
         spread = {"spread": _grouped(result["spread"], number)} if result["spread"] else {}
         rows.add(
@@ -142,4 +142,4 @@ def _grouped(text: str, number: int) -> float:
     try:
         return float(text.replace(",", ""))
     except ValueError as error:
-        raise NoNumberError(f"{text!r} is no number", where=f"line {number}") from error
+        raise NoNumberError(f"{text!r} is not a number", where=f"line {number}") from error

@@ -92,7 +92,7 @@ def _histogram(node: Node, name: str) -> list[tuple[float, float]]:
     for text, times in node.members():
         value = numeral(text)
         if value is None:
-            raise NoNumberError(f"{text[:40]!r} is no response time", where=node.path, of=name)
+            raise NoNumberError(f"{text[:40]!r} is not a response time", where=node.path, of=name)
         found.append((value, times.number(name)))
     if not any(count > 0 for _, count in found):
         raise NoNumberError("there are no response times", where=node.path, of=name)

@@ -77,7 +77,7 @@ def _add(rows: Rows, result: Node) -> None:
         size = result["complexityN"].number(name) if result.has("complexityN") else _NO_SIZE
         batch = result["batch"].number(name) if result.has("batch") else 1.0
         if batch <= 0:
-            raise NoNumberError(f"a batch of {batch:g} is no number of units", where=result.path, of=name)
+            raise NoNumberError(f"a batch of {batch:g} is not a number of units", where=result.path, of=name)
         if size != _NO_SIZE:
             params, timed = {**params, "n": f"{size:g}"}, {**timed, "n": f"{size:g}"}
         _add_time(rows, timed, result, batch)

@@ -49,7 +49,7 @@ class _Count:
 
 
 def fits(file: FileContent) -> bool:
-    """Return True if the first line that is no comment counts an event."""
+    """Return True if the first line that is not a comment counts an event."""
     first = _first_line(file)
     return bool(_JSON.fullmatch(first) or _pattern(first) or _interval(first))
 

@@ -198,7 +198,7 @@ class _Filling:
         return column if regular else list(map(self._encoded.__getitem__, column))
 
     def table(self) -> ResultTable | None:
-        """Return the columns, or None where a value is no finite number, or keys repeat or are too long."""
+        """Return the columns, or None where a value is not a finite number, or keys repeat or are too long."""
         keys = self._keys
         if not keys or not set(map(type, self._values)) <= {int, float}:
             return None

@@ -63,7 +63,7 @@ def read(file: FileContent) -> Parsed:
 
 
 def _add(rows: Rows, params: dict[str, str], metrics: Node) -> list[Problem]:
-    """Add the metrics of a test and configuration; samples that are no numbers are left out, with a warning."""
+    """Add the metrics of a test and configuration; samples that are not numbers are left out, with a warning."""
     problems: list[Problem] = []
     options = metrics.maybe("options")
     if options is not None:
@@ -90,7 +90,7 @@ def _add(rows: Rows, params: dict[str, str], metrics: Node) -> list[Problem]:
 
 
 def _add_metric(rows: Rows, params: dict[str, str], value: float, samples: Node | None) -> list[Problem]:
-    """Add one metric, and return a warning where some of its samples are no numbers."""
+    """Add one metric, and return a warning where some of its samples are not numbers."""
     if samples is None:
         rows.add(params, (value,), _unit(params["sub_result"]))
         return []
@@ -99,7 +99,7 @@ def _add_metric(rows: Rows, params: dict[str, str], value: float, samples: Node 
     rows.add(params, numbers or (value,), "ms", summary={"value": value})
     if len(numbers) == len(elements):
         return []
-    message = f"{len(elements) - len(numbers)} of {len(elements)} samples are no numbers and were left out"
+    message = f"{len(elements) - len(numbers)} of {len(elements)} samples are not numbers and were left out"
     return [Problem(message, samples.path, "Check the run that wrote them.", Severity.WARNING)]
 
 

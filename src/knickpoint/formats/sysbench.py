@@ -84,7 +84,7 @@ def _add(rows: Rows, params: dict[str, str], report: PrintedReport) -> None:
     message = f"{failed:,.0f} ignored errors" if failed else ""
     for metric, (pattern, unit) in _RATES.items():
         found = report.find(pattern)
-        # A test that only reads has 0 writes per second: that is no measurement.
+        # A test that only reads has 0 writes per second: that is not a measurement.
         if found and found["value"] != _NOTHING:
             named = {**params, "metric": metric}
             with rows.failing(named):

@@ -30,7 +30,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The commits of both sides, None for what is no commit of a history.
+    """The commits of both sides, None for what is not a commit of a history.
 
     ``reason`` says why the base is that one, or what it is. ``measured`` counts the commits of the base that values
     come from.

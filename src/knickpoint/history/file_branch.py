@@ -41,7 +41,7 @@ class FileBranch:
         """
         if not _BRANCH.fullmatch(name) or ".." in name or name.endswith((".lock", "/", ".")):
             raise InputError(
-                f"{name!r} is no name of a branch", where="--branch", remedy="Use letters, digits and dashes."
+                f"{name!r} is not a name of a branch", where="--branch", remedy="Use letters, digits and dashes."
             )
         location = remote
         if not is_url(remote) and not Path(remote).is_dir():

@@ -32,7 +32,7 @@ class NumberPattern:
 
     @classmethod
     def of(cls, text: str) -> NumberPattern:
-        """Compile ``text``. Raises ``ConfigError`` where it is no expression or has not exactly one group."""
+        """Compile ``text``. Raises ``ConfigError`` where it is not an expression or has not exactly one group."""
         try:
             expression = re.compile(text, re.MULTILINE)
         except re.error as error:

@@ -52,7 +52,7 @@ class GitRemote:
         shown = without_secrets(location)
         if location.startswith("-") or re.match(r"[^/]*::|\w+://-", location) or _CONTROL.search(unquote(location)):
             raise HistoryError(
-                "this is no address of a git repository",
+                "this is not an address of a git repository",
                 where=ascii(shown)[1:-1],
                 remedy="Give a path, or an address with https, ssh, git or file.",
             )

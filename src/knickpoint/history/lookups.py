@@ -211,7 +211,7 @@ def find_committed_file(git: Git, tip: str, path: str) -> CommittedFile | None:
             continue
         mode, kind, blob = facts.split()
         if kind != b"blob" or not mode.startswith(b"100"):
-            raise HistoryError(f"{path} is no file at {tip[:10]}", where=str(git.directory), remedy="Name a file.")
+            raise HistoryError(f"{path} is not a file at {tip[:10]}", where=str(git.directory), remedy="Name a file.")
         return CommittedFile(git, tip, path, blob.decode())
     return None
 
@@ -239,7 +239,7 @@ _COMMAND: Final = ("diff-tree", "--stdin", "-z", "-r", "--root", "--always", "--
 _WITH_COUNTS: Final = ("--numstat", "-M", "-l200", "--no-ext-diff", "--no-textconv")
 _WITHOUT_COUNTS: Final = ("--raw", "--no-renames")
 _LARGE_FILES: Final = ("-c", "core.bigFileThreshold=1m")
-"""Lines of larger files are not counted: it would take long, and they are no sources."""
+"""Lines of larger files are not counted: it would take long, and they are not sources."""
 
 
 class _TooMuchError(Exception):

@@ -150,7 +150,7 @@ def bucket_event_urls(body: bytes) -> list[str]:
     """Return the URLs of the files that an event announces; events about other things announce none.
 
     Raises:
-        InputError: the body is no event of a known kind.
+        InputError: the body is not an event of a known kind.
     """
     return _urls(_parse(body))
 
@@ -207,7 +207,7 @@ def _urls(event: Mapping[str, Any], *, wrapped: bool = False) -> list[str]:
 
 def _unknown_event() -> InputError:
     return InputError(
-        "this is no event of a known kind",
+        "this is not an event of a known kind",
         remedy='Send notifications of S3 or Google Cloud Storage, or {"url": "…"}.',
     )
 

@@ -160,7 +160,7 @@ class _Search:
     def _head(self, run: RunReport, file: Path) -> _Measured:
         """Return HEAD, with the changes of the work tree, for a run that names no commit."""
         checkout = self.checkout
-        # Changes are no reason against HEAD here, as they are for an import: they are what is to be checked.
+        # Changes are not a reason against HEAD here, as they are for an import: they are what is to be checked.
         clean = replace(checkout, changed=()) if checkout else None
         try:
             commit = head_commit(replace(run, environment={}), clean, str(file), written_at(file))

@@ -40,7 +40,7 @@ Progress = Callable[[int, int], None]
 
 _NUMBERS: Final = re.compile(r"(\d+)")
 _FEWEST_SORTED: Final = 3
-"""Paths from which on their being sorted is no accident."""
+"""Paths from which on their being sorted is not chance."""
 
 
 @dataclass(frozen=True, slots=True)

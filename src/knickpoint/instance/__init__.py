@@ -36,7 +36,7 @@ The stages of a worker's round, in order (``worker.worker``); results that a rou
    all traces; acknowledge what a commit accepts (``alert_round``).
 5. ``suspects``: rank the commits of new and updated changes.
 6. ``trackers``: import tickets and sync trackers.
-7. ``notices``: announce what is no finding, such as benchmarks that stopped.
+7. ``notices``: announce what is not a finding, such as benchmarks that stopped.
 8. ``store.seal()``, then ``retention``: delete what the rules no longer keep.
 
 Beside the rounds, in threads of their own (``worker.side_work``): ``bisections``, ``schedules`` and ``notifications``.

@@ -86,7 +86,9 @@ def changed_settings(alert: Alert | None, assignments: Sequence[str]) -> dict[st
         key, sign, text = assignment.partition("=")
         if not sign:
             raise InputError(
-                f"{assignment!r} is no setting", where="SETTING", remedy="Write KEY=VALUE, as in minimum_effect=0.02."
+                f"{assignment!r} is not a setting",
+                where="SETTING",
+                remedy="Write KEY=VALUE, as in minimum_effect=0.02.",
             )
         section, dot, inner = key.partition(".")
         if dot and section == "parameters":
@@ -103,7 +105,7 @@ def changed_settings(alert: Alert | None, assignments: Sequence[str]) -> dict[st
 def _value(written: str, *, text: bool) -> Any:
     """Return a value as TOML has it.
 
-    What is no TOML is a text, and so is everything with ``text`` that has no quotes.
+    What is not TOML is a text, and so is everything with ``text`` that has no quotes.
     """
     if text and not written.startswith(('"', "'")):
         return written

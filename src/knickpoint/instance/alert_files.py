@@ -136,7 +136,7 @@ def _sections(content: bytes, where: str) -> dict[str, Mapping[str, Any]]:
         )
     sections = table.get("alerts", {})
     if not isinstance(sections, dict) or not all(isinstance(each, dict) for each in sections.values()):
-        raise ConfigError("alerts is no section", where=where, remedy="Write a section [alerts.NAME] for each.")
+        raise ConfigError("alerts is not a section", where=where, remedy="Write a section [alerts.NAME] for each.")
     return sections
 
 

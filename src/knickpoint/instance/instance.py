@@ -56,7 +56,7 @@ def record_configuration(store: Store, file: Path) -> None:
 def _sections(table: Mapping[str, object]) -> dict[str, str]:
     """Return name → content of each section: ``server``, ``alerts.render``; a plain key at the top is one too.
 
-    Variables such as ``${SECRET}`` stay as they are written, so that their values are no part of it.
+    Variables such as ``${SECRET}`` stay as they are written, so that their values are not part of it.
     """
     sections: dict[str, object] = {}
     for name, value in table.items():

@@ -27,7 +27,7 @@ _BLOCK: Final = 500
 def named_position(instance: Instance, line: Line, name: str) -> int | None:
     """Return the position on ``line`` of the commit that git knows by ``name``; None without a clone or such a name.
 
-    A release is often made on a branch of its own, and so is no commit of the line: it stands for the newest commit of
+    A release is often made on a branch of its own, and so is not a commit of the line: it stands for the newest commit of
     the line that it contains.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Find what people should look at although it is no finding: canaries, benchmarks that stopped, changed directions.
+"""Find what people should look at although it is not a finding: canaries, benchmarks that stopped, changed directions.
 
 A canary is a benchmark that no commit should change. When it moves, the machine has changed, and the findings at the
 same commits are in doubt. A benchmark that stopped has no results at the last commits although it had them regularly

@@ -60,7 +60,7 @@ def open_tracker(instance: Instance, name: str) -> TrackerChannel:
     context = ChannelContext(instance.directory, config.server.address, instance.outgoing, config.name, instance.store)
     channel = open_channel(known[name], context)
     if not isinstance(channel, TrackerChannel):
-        raise ConfigError("it is no tracker", where=f"[channels.{name}]", remedy="Choose another channel.")
+        raise ConfigError("it is not a tracker", where=f"[channels.{name}]", remedy="Choose another channel.")
     return channel
 
 

@@ -40,7 +40,7 @@ class AlertKind(Enum):
     """What the findings of an alert are for.
 
     WORK is to be triaged. INFORMATIONAL findings are listed on request only, and never announced. CANARY findings say
-    that machines moved, not code: they are no work either, and hold back findings of the same machines.
+    that machines moved, not code: they are not work either, and hold back findings of the same machines.
     """
 
     WORK = "work"

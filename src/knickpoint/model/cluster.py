@@ -33,7 +33,7 @@ class ParamCount:
 
 
 def count_params(keys: Iterable[str]) -> tuple[ParamCount, ...]:
-    """Count each key=value among ``keys``, trace keys; one that is no trace key has no params.
+    """Count each key=value among ``keys``, trace keys; one that is not a trace key has no params.
 
     Values of one name stay together, the most common first; names come by the share of their most common
     value, and then by name.
@@ -155,7 +155,7 @@ class FoundCluster:
         members: those that belong, nearest to the centroid first; equally near ones by trace id.
         left_out: those of the same shape whose own values did not move so, in the same order.
         shared: what the members have in common, first what other traces have least.
-        others: number of traces of the group that are no members.
+        others: number of traces of the group that are not members.
     """
 
     group: tuple[str, ...]

@@ -173,7 +173,7 @@ class ParamBreakdown:
     """How the values of a param are distributed among members and among all traces.
 
     ``distance`` is the total variation distance of the two distributions: 0 where they are equal, near 1 where hardly
-    any trace that is no member has the values of the members. ``even`` is true where it is no more than chance
+    any trace that is not a member has the values of the members. ``even`` is true where it is no more than chance
     explains. ``values`` are sorted, the one that most members have first.
     """
 

@@ -154,7 +154,7 @@ def compile_pattern(text: str) -> Pattern:
             error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else str(error)
         )
     except UnicodeEncodeError:
-        reason = "half a surrogate pair is no character"
+        reason = "half a surrogate pair is not a character"
     raise QueryError(
         f"{text!r} is not a regular expression: {reason}",
         remedy="Use the syntax of RE2: no references back, no looking around, at most 1,000 repetitions.",

@@ -71,7 +71,7 @@ class Result:
     ``samples`` are finite numbers in ``unit``, in the order of measurement; empty unless measured.
     ``better`` is UNKNOWN where neither the format nor the unit defines it; the configuration can override it.
     ``message`` is the reason why there is no value, or a remark about the value. ``summary`` has statistics that the
-    source computed (``stddev``, ``confidence_low``, ``rounds``); they belong to the point and are no series. ``links``
+    source computed (``stddev``, ``confidence_low``, ``rounds``); they belong to the point and are not series. ``links``
     belong to this result: name → URL.
     """
 

@@ -107,7 +107,7 @@ def is_number(text: str) -> bool:
 def full_hashes(names: Iterable[str], hashes: Collection[str]) -> dict[str, str]:
     """Return name → the longest of ``hashes`` that it abbreviates, for those of ``names`` that abbreviate one.
 
-    One number is no abbreviation of another.
+    One number is not an abbreviation of another.
 
     Raises:
         HistoryError: a name abbreviates several that do not abbreviate each other.

@@ -40,6 +40,6 @@ def parse_parts(text: str) -> frozenset[ServicePart]:
     known = {part.value: part for part in ServicePart}
     unknown = [name for name in names if name not in known]
     if unknown or not names:
-        what = f"{unknown[0]!r} is no part" if unknown else "no part is named"
+        what = f"{unknown[0]!r} is not part" if unknown else "no part is named"
         raise InputError(what, where="--only", remedy=f"Name some of {', '.join(known)}, separated by commas.")
     return frozenset(known[name] for name in names)

@@ -42,7 +42,7 @@ def unit_in_name(name: str) -> str:
     """Return the unit that the name of a metric is or ends with, "" for none.
 
     ``ms`` and ``p99_ms`` are in ms, ``rx_bytes_per_second`` is in bytes/second. ``_min`` is a minimum, not minutes, and
-    a single letter by itself is no unit. ``_s`` means seconds after a quantity of time (``latency_s``, ``build_s``,
+    a single letter by itself is not a unit. ``_s`` means seconds after a quantity of time (``latency_s``, ``build_s``,
     ``p50_s``), and "per second" after a counted thing (``ops_s``, ``MB_s``, ``errors_s``). After any other word it is
     ambiguous, and no unit.
     """

@@ -21,7 +21,7 @@ from knickpoint.watch.triage.decisions import Targets, decide
 # Signed links: an address in a message with which its recipient makes one decision about one change, until it expires.
 #
 # The text of a link is a JSON object and its HMAC-SHA256, both in base64url. The key is derived from the key of the
-# instance for this purpose alone. Whoever has the link may make this decision and nothing else: it is no sign-in.
+# instance for this purpose alone. Whoever has the link may make this decision and nothing else: it is not a sign-in.
 
 
 LINK_PATH: Final = "/link/"

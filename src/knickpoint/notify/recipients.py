@@ -217,7 +217,7 @@ def _read_time(text: str, name: str, where: str) -> time:
     if not found:
         example = 'quiet = "22:00-07:00"' if name == "quiet" else 'digest = ["08:00", "16:00"]'
         raise ConfigError(
-            f"{name} has {text!r}, which is no time of the day", where=where, remedy=f"Write it as in {example}."
+            f"{name} has {text!r}, which is not a time of the day", where=where, remedy=f"Write it as in {example}."
         )
     return time(int(found[1]), int(found[2]))
 

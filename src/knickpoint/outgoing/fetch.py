@@ -300,7 +300,7 @@ def _checked_hosts(
 
 
 def _redirected(request: _Request, answer: Fetched, rule: OutgoingRule) -> _Request | None:
-    """Return the request that a redirect asks for; None where the answer is no redirect."""
+    """Return the request that a redirect asks for; None where the answer is not a redirect."""
     location = answer.headers.get("location")
     if answer.status not in _REDIRECTS or not location:
         return None

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from knickpoint.model.errors import AddressError, ConfigError
 
-# Know the ranges of IP addresses that are no hosts of the public Internet, and which IPv4 address an IPv6 address
+# Know the ranges of IP addresses that are not hosts of the public Internet, and which IPv4 address an IPv6 address
 # stands for.
 #
 # The ranges are those of the registries of special-purpose addresses of IANA (RFC 6890), with multicast, and with one

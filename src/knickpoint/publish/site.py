@@ -74,7 +74,7 @@ def _check_target(directory: Path) -> None:
         InputError: it is a file or a link, or has other files.
     """
     if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
-        raise InputError("is no directory", where=str(directory), remedy="Name a directory that is new or empty.")
+        raise InputError("is not a directory", where=str(directory), remedy="Name a directory that is new or empty.")
     try:
         present = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if not path.is_dir()}
         known = _known_files(directory) if present else set()

@@ -178,7 +178,7 @@ class Connection(H11Protocol):
             self._watch_writing(left)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, or has a head that is too large."""
+        """Refuse what is not a request, or has a head that is too large."""
         error = sys.exception()
         if isinstance(error, h11.RemoteProtocolError) and error.error_status_hint == _TOO_LARGE:
             self._refuse(_TOO_LARGE, "the head of the request is too large", "Send fewer or shorter headers.")

@@ -102,7 +102,7 @@ class _LinkPages:
 
     def _unknown(self) -> Response:
         lines = ["The address is incomplete, or of another instance. Open the link in the message itself."]
-        return page(self._title, "This is no link of a message", lines, [_dashboard("/")], status=_NOT_FOUND)
+        return page(self._title, "This is not a link of a message", lines, [_dashboard("/")], status=_NOT_FOUND)
 
     def _answer(self, view: LinkView, text: str) -> Response:
         claim = view.claim

@@ -75,7 +75,7 @@ class PrimaryInstead:
 
 
 def _position(request: HTTPConnection) -> int:
-    """Return the position that a read must see; 0 for a cookie that is no number, which this server never sets."""
+    """Return the position that a read must see; 0 for a cookie that is not a number, which this server never sets."""
     given = request.cookies.get(POSITION_COOKIE, "")
     return int(given) if given.isascii() and given.isdigit() and len(given) <= _DIGITS else 0
 

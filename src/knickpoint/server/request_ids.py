@@ -31,7 +31,7 @@ def request_id() -> str:
 class RequestIds:
     """Take the id that a proxy or a client gave to a request, or make one, and log the request when it is answered.
 
-    What is no plain id (letters, digits, ``.``, ``_``, ``-``, up to 64) is replaced. The id is never reset: each
+    What is not a plain id (letters, digits, ``.``, ``_``, ``-``, up to 64) is replaced. The id is never reset: each
     request has a context of its own, and the handler of unexpected errors stands outside of this one.
     """
 

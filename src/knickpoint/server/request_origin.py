@@ -43,7 +43,7 @@ def is_host(text: str) -> bool:
 
 
 def name_of_host(host: str) -> str:
-    """Return the name in a Host header in lower case, without port and brackets; "" for what is no host."""
+    """Return the name in a Host header in lower case, without port and brackets; "" for what is not a host."""
     found = _HOST.fullmatch(host)
     return (found[1] or found[2]).lower() if found else ""
 

@@ -66,7 +66,7 @@ def restore(path: Path, location: str | Path) -> None:
     """Make a store at ``location``, where there is none yet, from the file of a backup.
 
     Raises:
-        StoreError: the file is no complete backup, its schema is not known, or there is a store already.
+        StoreError: the file is not a complete backup, its schema is not known, or there is a store already.
     """
     _check_backup(path)
     database = Database(location)

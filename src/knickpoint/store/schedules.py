@@ -193,7 +193,7 @@ class ScheduledProbes:
         return self._change(probe, changed)
 
     def release(self, worker: str) -> None:
-        """Let everything wait again that ``worker`` runs; that is no attempt."""
+        """Let everything wait again that ``worker`` runs; that is not an attempt."""
         running = (table.c.worker == worker) & (table.c.state == ScheduledProbeState.RUNNING.value)
         changed = {
             "state": ScheduledProbeState.WAITING.value,

@@ -192,7 +192,7 @@ def restore(path: str | Path, location: str | Path, *, who: str = "restore", kee
     ``keep_tokens`` leaves the tokens as they are in the backup. The audit log names ``who``.
 
     Raises:
-        StoreError: the file is no whole backup, or there is a store already.
+        StoreError: the file is not a whole backup, or there is a store already.
     """
     restore_backup(Path(path), location)
     store = open_store(location)

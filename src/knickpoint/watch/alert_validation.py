@@ -175,7 +175,7 @@ def _check_bounds(alert: Alert, where: str) -> None:
 
 
 def _check_since(alert: Alert, where: str) -> None:
-    """Raise when what the alert compares drifts with cannot be the name of a release, or is no day of the calendar."""
+    """Raise when what the alert compares drifts with cannot be the name of a release, or is not a day of the calendar."""
     if is_day(alert.since):
         try:
             date.fromisoformat(alert.since)

@@ -77,7 +77,7 @@ def compare_commits(
         raise InputError(
             "the two commits are of different repositories", remedy="Compare two commits of one repository."
         )
-    # Read both sides; what neither of them measured is no part of the comparison.
+    # Read both sides; what neither of them measured is not part of the comparison.
     past = _history(store, base, trace_ids, summary)
     new = _new_side(store, base, head, trace_ids, summary)
     rows = np.flatnonzero(past.measured | new.measured)
@@ -87,7 +87,7 @@ def compare_commits(
         for row, trace in zip(rows, traces, strict=True)
     ]
 
-    # Statistics beside the main value of a benchmark are judged apart: they are no evidence of their own.
+    # Statistics beside the main value of a benchmark are judged apart: they are not evidence of their own.
     deciding = deciding_keys({trace.key for trace in traces})
     options = _Options(shown, false_positives, minimum_effect)
     main, replayed = _judge([each for each in sides if each.trace.key in deciding], options)

@@ -40,7 +40,7 @@ _SIGNS: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 
 
 def judge_newest(values: NDArray[np.float64], trace: Trace, slot: int) -> NewestVerdict | None:
-    """Judge the last of ``values`` (those since the last step, without gaps); None where it is no change.
+    """Judge the last of ``values`` (those since the last step, without gaps); None where it is not a change.
 
     It is compared with the :data:`NEAREST` values before it.
     """
@@ -64,7 +64,7 @@ def judge_newest(values: NDArray[np.float64], trace: Trace, slot: int) -> Newest
 def remarkable(levels: Sequence[NDArray[np.float64]]) -> list[int]:
     """Return the ``levels`` that end with a value that :func:`judge_newest` may call a change, ascending.
 
-    Each level holds values without gaps, at least one. What is left out is no change.
+    Each level holds values without gaps, at least one. What is left out is not a change.
     """
     chosen = [
         place

@@ -59,5 +59,5 @@ def test_a_merge_is_one_commit_of_the_range(new_repository: Make) -> None:
     found = read_range(git, f"{first}..main")
     assert (found.good.hash, found.hashes, found.note) == (first, (second, third, merge), "")
     assert "not on the first-parent line" in read_range(git, f"{side[0]}..main").note
-    with pytest.raises(InputError, match="is no range"):
+    with pytest.raises(InputError, match="is not a range"):
         read_range(git, f"{first}...main")

@@ -22,7 +22,7 @@ _SETTINGS = PoolSettings(address="tls://pool.example.org:9999", secret=_SECRET)
     "address", ["tcp://pool:8786", "http://pool", "tls://", "tls://pool:x", "tls://a/b", "tls://u@h"]
 )
 def test_an_address_that_is_not_encrypted_or_none_is_refused(address: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no address of a pool"):
+    with pytest.raises(ConfigError, match="is not an address of a pool"):
         pool_access(replace(_SETTINGS, address=address), tmp_path)
 
 

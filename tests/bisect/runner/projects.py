@@ -17,7 +17,7 @@ _BUILD = """
 import pathlib, sys
 source = pathlib.Path("value.txt").read_text()
 if source.startswith("broken"):
-    print("value.txt:1: error: this is no number")
+    print("value.txt:1: error: this is not a number")
     sys.exit(1)
 pathlib.Path("built.txt").write_text(source)
 """
@@ -35,7 +35,7 @@ KEY = ",benchmark=render,"
 
 
 def project(repository: GitRepository, values: Sequence[float | str]) -> list[str]:
-    """Commit each of ``values`` in turn and return the hashes; a value that is no number cannot be built."""
+    """Commit each of ``values`` in turn and return the hashes; a value that is not a number cannot be built."""
     scripts = {"build.py": _BUILD, "measure.py": _MEASURE}
     return repository.commit_files(
         (f"Set the value to {value}", {**scripts, "value.txt": str(value)}) for value in values

@@ -268,7 +268,7 @@ def test_hostile_names_in_a_repository_do_no_harm(repository: GitRepository, wor
     repository.git("update-ref", f"refs/heads/{'-x' if name == '-x' else 'plain'}", commit)
     write = script("import os", f"open({name + '.json'!r}, 'w').write(open('value.txt').read())", "print('seen')")
     result = _probe(repository, workspace, measure=write, results=("*.json",))
-    assert result.outcome is ProbeOutcome.SKIPPED  # it is no results file; the checkout has worked
+    assert result.outcome is ProbeOutcome.SKIPPED  # it is not a results file; the checkout has worked
     assert "seen" in result.output
     assert result.reason.isprintable()
 

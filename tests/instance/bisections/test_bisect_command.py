@@ -167,7 +167,11 @@ def test_json_has_the_bisections_of_the_api(held: Bisectable, knick: Knick) -> N
 
 def test_a_bisection_that_does_not_exist_is_one_line(held: Bisectable, knick: Knick) -> None:
     directory = held.instance.directory
-    for number, says in {"B7": "there is no bisection B7", "9" * 30: "is no bisection", "x": "is no bisection"}.items():
+    for number, says in {
+        "B7": "there is no bisection B7",
+        "9" * 30: "is not a bisection",
+        "x": "is not a bisection",
+    }.items():
         ran = knick("bisections", "show", number, "--instance", directory)
         assert ran.code == 2
         assert says in ran.errors

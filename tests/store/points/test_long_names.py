@@ -1,4 +1,4 @@
-"""Names from results that an index cannot hold are refused, and are no failure of the store."""
+"""Names from results that an index cannot hold are refused, and are not a failure of the store."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ export function markOf(finding: Finding, statement: Statement | undefined): Char
     id: finding.id,
     position,
     previous: previous ?? position - 1,
-    // Once a bisection has found the commit, the others of the range are no suspects.
+    // Once a bisection has found the commit, the others of the range are not suspects.
     suspects: statement?.likely?.basis === "bisected" ? 1 : suspects,
     status: finding.status,
     direction: finding.direction,

@@ -60,7 +60,7 @@ function renderMethod({ method, alert, parameters, facts, flipping, trace }: Exp
       ({ first, last, levels, shares, ...stretch }) =>
         html`<p>
           From commit ${grouped(first + 1)} to ${grouped(last + 1)} it
-          <strong>${flippingText(levels, shares, trace.unit)}</strong>; its jumps are no changes.
+          <strong>${flippingText(levels, shares, trace.unit)}</strong>; its jumps are not changes.
           ${causeText({ first, last, levels, shares, ...stretch })}
         </p>`,
     )}`;

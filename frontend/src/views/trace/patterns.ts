@@ -55,7 +55,7 @@ export function renderModes({ modes }: ChartPatterns): TemplateResult | typeof n
     ${modes.map(
       ({ first, last, texts, cause }) =>
         html`<p>
-          Flips from commit ${grouped(first + 1)} to ${grouped(last + 1)}, which is no change:
+          Flips from commit ${grouped(first + 1)} to ${grouped(last + 1)}, which is not a change:
           ${texts.map(
             (text, mode) =>
               html`<span class="mode mode-${(mode % MODE_KINDS) + 1}"

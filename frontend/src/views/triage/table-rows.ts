@@ -144,7 +144,7 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
   const { repository, statement } = change;
   const commit = causeOf(change);
   const cause = renderCause(change, lead);
-  // That most changes have a single commit is no news: it stands small beside the hash.
+  // That most changes have a single commit is not news: it stands small beside the hash.
   const isOnly = statement?.likely?.basis === "only";
   const { tab } = context.route;
   return html`<div class="subject-line">

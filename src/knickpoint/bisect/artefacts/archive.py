@@ -30,7 +30,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, LZMAError, EOFError
 
 
 def unpack(archive: IO[bytes], into: Path, where: str, largest: int = LARGEST_BYTES) -> bool:
-    """Unpack an archive below ``into`` and return True; return False where the file is no archive.
+    """Unpack an archive below ``into`` and return True; return False where the file is not an archive.
 
     ``archive`` is a file that can seek. ``where`` names it in errors.
 

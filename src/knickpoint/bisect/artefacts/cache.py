@@ -179,7 +179,7 @@ def fetch_prebuilt(
 
     Raises:
         ConfigError: the template has no ``{commit}``, or its location cannot be opened.
-        InputError: the commit is no hash; the archive is damaged, too large, or has a member that leads outside.
+        InputError: the commit is not a hash; the archive is damaged, too large, or has a member that leads outside.
         AddressError: a redirect leads to an address that must not be contacted.
         ServiceError: the location does not answer as it should; 404 is an answer.
     """
@@ -207,7 +207,9 @@ def _address(template: str, commit: str) -> str:
         )
     if not _COMMIT.fullmatch(commit):
         raise InputError(
-            f"{commit[:80]!r} is no hash of a commit", where="prebuilt", remedy="Give the hash in hexadecimal digits."
+            f"{commit[:80]!r} is not a hash of a commit",
+            where="prebuilt",
+            remedy="Give the hash in hexadecimal digits.",
         )
     return template.replace(_PLACE, commit)
 
@@ -274,6 +276,6 @@ def _write(file: IO[bytes], name: str, into: Path, shown: str, largest: int) -> 
     if unpack(file, into, shown, largest):
         return
     if name.lower().endswith(_ARCHIVES):
-        raise InputError("it is no archive, as its name says", where=shown, remedy="Make it again, or remove it.")
+        raise InputError("it is not an archive, as its name says", where=shown, remedy="Make it again, or remove it.")
     file.seek(0)
     write_members([Member(name, MemberKind.FILE, _FILE_MODE, open=lambda: file)], into, shown, largest)

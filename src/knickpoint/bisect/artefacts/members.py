@@ -149,7 +149,7 @@ def _target(root: Path, path: PurePosixPath, member: Member, where: str) -> Path
             raise refused(where, member.name, "lies behind a link that leads outside the worktree")
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError, RuntimeError):
-        raise refused(where, member.name, "lies below something that is no directory") from None
+        raise refused(where, member.name, "lies below something that is not a directory") from None
     return target
 
 

@@ -42,7 +42,7 @@ def read_range(git: Git, text: str) -> RevisionRange:
     A merge is one commit of the line: with it, all that it brings in begins.
 
     Raises:
-        InputError: the text is no range, the ends are the same or swapped, or one is no ancestor of the other.
+        InputError: the text is not a range, the ends are the same or swapped, or one is not an ancestor of the other.
         HistoryError: a revision is not known, or git fails.
     """
     names = _names(text)
@@ -83,7 +83,7 @@ def _names(text: str) -> Sequence[str]:
     good, dots, bad = text.partition("..")
     if not dots or not good or bad.startswith("."):
         raise InputError(
-            f"{plain_line(text, _LONGEST)!r} is no range",
+            f"{plain_line(text, _LONGEST)!r} is not a range",
             remedy="Write GOOD..BAD, as in v1.2..main, or the id of a change, such as R12.",
         )
     return good, bad or "HEAD"
@@ -120,7 +120,7 @@ def _unrelated(git: Git, names: Sequence[str], good: str, bad: str) -> InputErro
         remedy = "The repository is shallow: git fetch --unshallow brings the rest."
     else:
         remedy = f"Start from their merge base: git merge-base {good[:_SHOWN]} {bad[:_SHOWN]}"
-    return InputError(f"{shown[0]} is no ancestor of {shown[1]}", where="..".join(shown), remedy=remedy)
+    return InputError(f"{shown[0]} is not an ancestor of {shown[1]}", where="..".join(shown), remedy=remedy)
 
 
 # Prior probabilities of the commits of a range, from what each of them touches and what the trace is called.

@@ -210,7 +210,7 @@ def _address(address: str) -> str:
         port = -1
     if parts.scheme != "tls" or not parts.hostname or port == -1 or parts.path.strip("/") or parts.username:
         raise ConfigError(
-            f"{address!r} is no address of a pool",
+            f"{address!r} is not an address of a pool",
             where="[pool] address",
             remedy=f"Write tls://HOST:PORT, as in tls://pool.example.org:{_DEFAULT_PORT}; other ways are not encrypted.",
         )

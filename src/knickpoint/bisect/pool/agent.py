@@ -228,7 +228,7 @@ class _AgentWorker(Worker):
         await asyncio.to_thread(self._follower.join)
         for result in self._pool.wait(0.0):
             self._report(result)
-        self._runs.clear()  # what a probe that is ended says from now on is no result
+        self._runs.clear()  # what a probe that is ended says from now on is not a result
         await asyncio.to_thread(self._pool.close)
 
     def _note_idle(self) -> None:

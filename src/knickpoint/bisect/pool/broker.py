@@ -32,7 +32,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class PoolRules:
-    """What the configuration says: recipes and devices by name, and how long silence is no loss."""
+    """What the configuration says: recipes and devices by name, and how long silence is not a loss."""
 
     recipes: Mapping[str, RecipeSettings]
     devices: Mapping[str, DeviceSettings]

@@ -69,7 +69,7 @@ def make_certificate_files(directory: Path, names: tuple[str, ...]) -> tuple[Pat
 
     for name in names:
         if not name or name in {_AUTHORITY, ".", ".."} or "/" in name or not name.isprintable():
-            raise InputError(f"{name!r} is no name for a certificate", remedy="Take the name of a device or a host.")
+            raise InputError(f"{name!r} is not a name for a certificate", remedy="Take the name of a device or a host.")
         if (directory / f"{name}.pem").exists():
             raise InputError(
                 "the certificate is there already",

@@ -46,7 +46,7 @@ def read_document(kind: type[Document], document: object, place: str = "") -> Do
     """
     hints = typing.get_type_hints(kind)
     if not isinstance(document, dict):
-        raise ValueError(f"{place or 'it'} is no object")  # noqa: TRY004 - bad input, as the others
+        raise ValueError(f"{place or 'it'} is not an object")  # noqa: TRY004 - bad input, as the others
     if unknown := [name for name in document if name not in hints]:
         raise ValueError(f"the field {_below(place, unknown[0])} is not known")
     if missing := [name for name in _required(kind) if name not in document]:

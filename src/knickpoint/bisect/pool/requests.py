@@ -33,7 +33,7 @@ def check_device(device: Device) -> None:
     """
     if not _NAME.fullmatch(device.name):
         raise InputError(
-            f"{device.name!r} is no name of a device",
+            f"{device.name!r} is not a name of a device",
             remedy="Take letters, digits, '.', '_' and '-', as in pixel-7.",
         )
     if not 1 <= device.slots <= _MOST_SLOTS:

@@ -72,7 +72,7 @@ class Mirror:
             HistoryError: the repository cannot be reached, or has no such commit, or git fails.
         """
         if not _HASH.fullmatch(commit):
-            raise HistoryError(f"{commit[:80]!r} is no full hash of a commit", where=without_secrets(self.location))
+            raise HistoryError(f"{commit[:80]!r} is not a full hash of a commit", where=without_secrets(self.location))
         with locked(self.directory.with_suffix(".lock")):
             self._make(long_hashes=len(commit) == _LONG_HASH)
             if not self._has(commit):

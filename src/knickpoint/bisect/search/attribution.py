@@ -72,7 +72,7 @@ _SIZES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Sizes of an effect, in units of the noise, that are equally likely where the history knows none."""
 
 _EFFECT_SPREAD: Final = 0.3
-"""Standard deviation of an effect, relative to its size: an effect of nothing is no effect."""
+"""Standard deviation of an effect, relative to its size: an effect of nothing is not an effect."""
 
 _VAGUE_LEVEL: Final = 100.0
 """Standard deviation of the level of old and old, in units of the noise."""

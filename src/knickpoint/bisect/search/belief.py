@@ -25,7 +25,7 @@ _RATES: Final = np.array([0.002, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0
 """Rates of failure to choose from where they are unknown; and 1 minus each."""
 
 _LEAST_DIFFERENCE: Final = 0.15
-"""Rates before and after that differ by less are no change."""
+"""Rates before and after that differ by less are not a change."""
 
 
 def evidence_of_answers(problem: Problem, observations: Sequence[Observation]) -> Evidence:

@@ -110,7 +110,7 @@ def _key(number: str) -> int:
     """Read the number of a bisection."""
     plain = number.removeprefix("B").removeprefix("b")
     if not (plain.isascii() and plain.isdigit() and len(plain) <= _LONGEST):
-        raise InputError(f"{number!r} is no bisection", where="NUMBER", remedy="Write it as B12, or 12.")
+        raise InputError(f"{number!r} is not a bisection", where="NUMBER", remedy="Write it as B12, or 12.")
     return int(plain)
 
 

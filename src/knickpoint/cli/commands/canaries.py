@@ -88,7 +88,7 @@ def lift(number: str, reason: str, instance: str | None) -> None:
 
     digits = number.removeprefix("Q").removeprefix("q")
     if not (digits.isascii() and digits.isdigit()):
-        raise InputError(f"{number!r} is no id of a quarantine", remedy="Write Q3 or 3; see knick canaries.")
+        raise InputError(f"{number!r} is not an id of a quarantine", remedy="Write Q3 or 3; see knick canaries.")
     with open_chosen_instance(instance) as opened:
         store = opened.store
         owner = store.quarantines.get(int(digits)).quarantine.repository_id

@@ -116,7 +116,7 @@ def _finish(count: int, what: str, *, expected: int, states: str) -> None:
 def _number(text: str) -> int:
     plain = text.upper().removeprefix("D")
     if not (plain.isascii() and plain.isdigit() and len(plain) < 16):
-        raise InputError(f"{text!r} is no id", remedy="Write it as D12 or 12.")
+        raise InputError(f"{text!r} is not an id", remedy="Write it as D12 or 12.")
     return int(plain)
 
 

@@ -68,7 +68,7 @@ def _open_branch(remote: str, name: str) -> FileBranch:
     top = find_work_tree(Path.cwd())
     if top is None:
         raise ConfigError(
-            "this is no work tree of a git repository",
+            "this is not a work tree of a git repository",
             where=str(Path.cwd()),
             remedy="Run it in the checkout of the project.",
         )

@@ -107,7 +107,7 @@ def remove(ids: tuple[str, ...], instance: str | None) -> None:
 def _key(text: str) -> int:
     digits = text.removeprefix("M").removeprefix("m")
     if not (digits.isascii() and digits.isdigit()):
-        raise InputError(f"{text!r} is no id of a missed change", remedy="Write M3 or 3; see knick missed list.")
+        raise InputError(f"{text!r} is not an id of a missed change", remedy="Write M3 or 3; see knick missed list.")
     return int(digits)
 
 

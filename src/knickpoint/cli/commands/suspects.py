@@ -47,7 +47,7 @@ def command(change: str, *, limit: int | None, instance: str | None, output: Out
     """List the commits that may have caused CHANGE, such as R12, the most likely first, with reasons.
 
     The probabilities come from the place of the change and from what each commit touches, before any commit is measured
-    again. They leave a part for causes that are no commit of the list.
+    again. They leave a part for causes that are not a commit of the list.
     """
     key = read_change(change)
     with open_chosen_instance(instance) as opened:

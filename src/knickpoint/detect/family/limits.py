@@ -183,7 +183,7 @@ class Limit:
     def agreed(self, distances: Array, *, scattered: bool = False) -> float:
         """Return the distance that decides: that of the median sample if one counts, else what the samples agree on.
 
-        The median of ``scattered`` samples, which lie further apart than the history explains, is no value that any of
+        The median of ``scattered`` samples, which lie further apart than the history explains, is not a value that any of
         them stands for: they have to agree, too.
         """
         depth = max(self.depth, 2) if scattered else self.depth

@@ -116,7 +116,7 @@ def past_deviations(levels: Sequence[Levels], scales: Scales, columns: int, dept
     block, nan for none. What counts is :func:`agreeing`: the value that is nearest to the level or on the other side of
     it, where the score is below 0. The reference of a block is the longer part of its level, before or after it: like a
     new value, the block stands at one end of what it is compared with. Levels are replayed one by one, so changes of
-    level are no deviations.
+    level are not deviations.
     """
     scores = np.full((2, len(levels), columns), np.nan)
     parts: dict[Prior, list[_Part]] = {}

@@ -42,7 +42,7 @@ class Pattern:
     Attributes:
         steps: all findings of the series, sorted by index: they replace those of the subject.
         facts: numbers about the pattern, by name, for the facts of the detection.
-        reason: why steps that are not among ``steps`` are no findings, in plain words.
+        reason: why steps that are not among ``steps`` are not findings, in plain words.
         flipping: the stretches in which the series flips between levels.
     """
 
@@ -65,7 +65,7 @@ def recognise(subject: Subject, recognisers: Iterable[Recogniser]) -> Pattern:
 def candidates_after(pattern: Pattern, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Return the ``candidates`` of the search with the decisions of ``pattern``, sorted by index.
 
-    What the pattern explains is no longer accepted, and its findings that were no candidates become some.
+    What the pattern explains is no longer accepted, and its findings that were not candidates become some.
     """
     kept = {step.index: step for step in pattern.steps}
     listed = []

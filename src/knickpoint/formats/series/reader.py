@@ -194,7 +194,7 @@ def read_series(file: FileContent, *, warn: Callable[[str], None] = _ignore) -> 
     while nothing else orders them.
 
     Raises:
-        FormatError: this is no table, or a row has more or fewer fields than the header.
+        FormatError: this is not a table, or a row has more or fewer fields than the header.
         InputError: the rows go backwards in time, there are no rows, a value is not a finite number, the header names a
             column twice or not at all, or the file is not text.
     """

@@ -130,7 +130,7 @@ def are_versions(positions: Sequence[str]) -> bool:
 
 
 def is_moment(title: str) -> bool:
-    """Return True if a column with this title says when, and is no series."""
+    """Return True if a column with this title says when, and is not a series."""
     return title.strip().lower() in _MOMENTS
 
 

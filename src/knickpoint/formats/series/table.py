@@ -90,7 +90,7 @@ def read_table(file: FileContent) -> Table:
     number has no header, so that empty lines before it are missing values as well.
 
     Raises:
-        FormatError: this is no table, a row has more or fewer fields than the header, or the notation of numbers is
+        FormatError: this is not a table, a row has more or fewer fields than the header, or the notation of numbers is
             unclear.
         InputError: the header names a column twice or not at all.
     """
@@ -229,7 +229,7 @@ def _split(columns: Sequence[Any], rows: Sequence[Any], name: str) -> tuple[list
 def _of_objects(rows: Sequence[Any], name: str, *, without: Collection[str] = ()) -> tuple[list[str], list[list[str]]]:
     odd = next((place for place, row in enumerate(rows) if not isinstance(row, dict)), None)
     if odd is not None:
-        raise InputError("this row is no object", where=f"{name}, element {odd}", remedy=_REMEDY)
+        raise InputError("this row is not an object", where=f"{name}, element {odd}", remedy=_REMEDY)
     header = [title for title in dict.fromkeys(title for row in rows for title in row) if title not in without]
     return header, [
         [_field(row.get(title), f"{name}, element {place}, {title!r}") for title in header]

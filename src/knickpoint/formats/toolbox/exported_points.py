@@ -26,7 +26,7 @@ from knickpoint.model.unit_names import Better
 
 _COLUMNS: Final = ("repository", "line", "id", "unit", "pos", "commit", "value")
 _CSV: Final = "csv"
-"""The name of the format in which texts may have an apostrophe in front, so that they are no formulas."""
+"""The name of the format in which texts may have an apostrophe in front, so that they are not formulas."""
 
 _LATER: Final = ("better", "commit_time")
 """Columns that exports of older versions do not have."""
@@ -60,7 +60,7 @@ def read_export(
     """Return the points as a run for every commit, with the commits in the order of their positions.
 
     Raises:
-        FormatError: the points belong to several repositories or lines, an id is no trace key, or two commits have
+        FormatError: the points belong to several repositories or lines, an id is not a trace key, or two commits have
             one position.
     """
     points = _Points()
@@ -100,7 +100,7 @@ def _add(points: _Points, row: dict[str, Cell], where: str, number: Callable[[st
     commit, position = cell_text(row["commit"]), cell_text(row["pos"])
     if not commit or not position.isdecimal():
         raise FormatError(
-            f"commit {commit!r} and position {position!r} are no place of a point",
+            f"commit {commit!r} and position {position!r} are not a place of a point",
             where=where,
             remedy="Give the file as knick export wrote it.",
         )
@@ -126,7 +126,7 @@ def _value(cell: Cell, where: str, number: Callable[[str], float | None]) -> flo
     value = number(cell) if isinstance(cell, str) else to_float(cell)
     if value is not None and math.isfinite(value):
         return value
-    raise NoNumberError(f"{cell_text(cell)!r} in column 'value' is no finite number", where=where)
+    raise NoNumberError(f"{cell_text(cell)!r} in column 'value' is not a finite number", where=where)
 
 
 def _time(row: dict[str, Cell]) -> datetime:

@@ -177,7 +177,7 @@ class FileContent:
 
     @cached_property
     def prose(self) -> str:
-        """The text where it is no JSON document, "" where it is one; for asking whether a format of lines fits."""
+        """The text where it is not JSON document, "" where it is one; for asking whether a format of lines fits."""
         return "" if self.document is not None else self.readable
 
     @cached_property

@@ -75,7 +75,7 @@ class Node:
         return isinstance(self.value, dict) and self.value.get(name) is not None
 
     def has(self, name: str) -> bool:
-        """Return True if there is a member ``name``, null or not: null where a number belongs is no absence."""
+        """Return True if there is a member ``name``, null or not: null where a number belongs is not an absence."""
         return isinstance(self.value, dict) and name in self.value
 
     def __getitem__(self, name: str) -> Node:
@@ -88,7 +88,7 @@ class Node:
         return found
 
     def maybe(self, name: str) -> Node | None:
-        """Return the member ``name``, None where it is absent or null. Raises where this is no object."""
+        """Return the member ``name``, None where it is absent or null. Raises where this is not an object."""
         if not isinstance(self.value, dict):
             raise self.refuse(f"expected an object, got {shown(self.value)}")
         found = self.value.get(name)

@@ -31,7 +31,7 @@ _WIDEST: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """What reading one file may take, in bytes: its content when unpacked, and the memory; None is no limit.
+    """What reading one file may take, in bytes: its content when unpacked, and the memory; None is not a limit.
 
     ``remedy`` says what to do where the memory does not suffice.
     """

@@ -11,7 +11,7 @@ from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.report import Problem, Severity
 
 SUCCESSFUL: Final = ("1", "2", "3")
-"""How the codes of answers begin that are no errors."""
+"""How the codes of answers begin that are not errors."""
 
 
 @dataclass(frozen=True, slots=True)

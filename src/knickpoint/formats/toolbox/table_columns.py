@@ -285,7 +285,7 @@ class _Table:
             return Better.UNKNOWN if not text else Better.LOWER if lower else Better.HIGHER
         better = _BETTERS.get(text.removesuffix(".0"))
         if better is None:
-            raise FormatError(f"{text!r} is no direction", where=where, remedy="Write lower or higher.")
+            raise FormatError(f"{text!r} is not a direction", where=where, remedy="Write lower or higher.")
         return better
 
     def _samples(self, cell: Cell, index: int, params: dict[str, str], where: str) -> list[float]:
@@ -300,7 +300,7 @@ class _Table:
             value = to_float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
         if value is None or not math.isfinite(value):
             error = NoNumberError(
-                f"{cell_text(cell)!r} in column {self.header[index]!r} is no finite number",
+                f"{cell_text(cell)!r} in column {self.header[index]!r} is not a finite number",
                 where=where,
                 remedy="Write plain numbers; leave the cell empty where there is none.",
                 of=params.get("benchmark", ""),

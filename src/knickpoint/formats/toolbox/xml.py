@@ -37,7 +37,7 @@ class Element:
 
 
 def root_name(file: FileContent) -> str:
-    """Return the name of the root element, "" where this is no XML."""
+    """Return the name of the root element, "" where this is not XML."""
     found = _ROOT.match(file.readable[:65536])
     return found["name"] if found else ""
 
@@ -46,7 +46,7 @@ def read_markup(file: FileContent) -> Element:
     """Return the root element.
 
     Raises:
-        FormatError: it is no whole XML document, has a document type, or is nested too deeply.
+        FormatError: it is not a whole XML document, has a document type, or is nested too deeply.
     """
     parser = expat.ParserCreate()
     top: list[Element] = []

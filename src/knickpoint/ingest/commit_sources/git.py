@@ -90,7 +90,7 @@ class GitCommits:
         where = f"commit {name!r}"
         if name.startswith(LITERAL_NAME):
             raise InputError(
-                f"{name!r} is no commit of a git repository", where=where, remedy="Name the commit by its hash."
+                f"{name!r} is not a commit of a git repository", where=where, remedy="Name the commit by its hash."
             )
         likely = is_hash_or_number(name)
         if likely and self.locate([name]):
@@ -100,7 +100,7 @@ class GitCommits:
             return found or name
         if not references:
             raise InputError(
-                f"{name!r} is no hash, and what a branch or a tag stands for may have changed since the results were made",
+                f"{name!r} is not a hash, and what a branch or a tag stands for may have changed since the results were made",
                 where=where,
                 remedy="Name the commit by its hash.",
             )

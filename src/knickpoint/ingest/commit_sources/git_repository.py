@@ -202,7 +202,7 @@ def _doubts(run: RunReport, checkout: Checkout, source: Path, written: datetime)
     if latest < checkout.time:
         what = "the run" if run.time is not None else "the file"
         yield f"{what} is older than HEAD ({_moment(made)}, HEAD {_moment(checkout.time)})"
-    # The time of the run is no time of a run that has been.
+    # The time of the run is not a time of a run that has been.
     if run.time is not None and run.time - MOST_AHEAD > written:
         yield f"the run is later than its file ({_moment(run.time)}, file {_moment(written)})"
 

@@ -209,7 +209,7 @@ def import_waiting_results(instance: Instance) -> int:
 def _import(instance: Instance, waiting: WaitingResults) -> str:
     """Import the results of one probe; return why they could not be, "" where they are in, or stay in the journal.
 
-    What another machine measured has levels of its own. It stays in the journal, where it is no trace that a query
+    What another machine measured has levels of its own. It stays in the journal, where it is not a trace that a query
     averages with those of the history, or that an alert judges.
     """
     store = instance.store

@@ -83,7 +83,7 @@ def _check_projects(section: CiJobSettings, where: str) -> None:
     for project in section.projects:
         if "/" not in project.strip("/") or "*" in project or "://" in project or project != project.strip():
             raise ConfigError(
-                f"{project!r} is no project",
+                f"{project!r} is not a project",
                 where=where,
                 remedy="Give the path of the project, as in owner/name. Patterns are not possible.",
             )
@@ -116,7 +116,7 @@ def _check_issuer(issuer: str, where: str) -> None:
         usable = secure = False
     if not (usable and secure):
         raise ConfigError(
-            f"the issuer {issuer!r} is no https address",
+            f"the issuer {issuer!r} is not an https address",
             where=where,
             remedy="Give the address that the tokens name. Keys are fetched from there, so only loopback may use http.",
         )
@@ -169,7 +169,7 @@ def check_notifications(config: Config, path: Path) -> None:
             if "@" not in address:
                 where = f"{path}, [people.{person.name}]"
                 raise ConfigError(
-                    f"{address!r} is no mail address", where=where, remedy="Write it as in ann@example.org."
+                    f"{address!r} is not a mail address", where=where, remedy="Write it as in ann@example.org."
                 )
 
 
@@ -179,7 +179,7 @@ def _check_channel(channel: ChannelSettings, where: str) -> None:
     if channel.kind is ChannelKind.MAIL:
         wrong = next((address for address in channel.to if not is_mail_address(address.strip())), None)
         if wrong is not None:
-            raise ConfigError(f"to has {wrong!r}, which is no mail address", where=where, remedy="Correct it.")
+            raise ConfigError(f"to has {wrong!r}, which is not a mail address", where=where, remedy="Correct it.")
         wrong = next((domain for domain in channel.domains if not is_mail_address(f"x@{domain}")), None)
         if wrong is not None:
             raise ConfigError(f"domains has {wrong!r}", where=where, remedy="Write a domain as in example.org.")
@@ -290,7 +290,7 @@ def check_work(settings: WorkSettings, path: Path) -> None:
 
 
 def _parsed(scheduler: str, where: str) -> tuple[str, str] | None:
-    """Return scheme and host of the address, None where it is no address of a scheduler."""
+    """Return scheme and host of the address, None where it is not an address of a scheduler."""
     try:
         parts = urlsplit(scheduler)
         usable = parts.scheme in {"tcp", "tls"} and parts.hostname and parts.port

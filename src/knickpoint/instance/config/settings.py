@@ -126,7 +126,7 @@ class MonitoringSettings:
 
 
 def graphite_address(settings: MonitoringSettings) -> tuple[str, int] | None:
-    """Return host and port of the Graphite server, None where there is none or the setting is no address."""
+    """Return host and port of the Graphite server, None where there is none or the setting is not an address."""
     host, colon, port = settings.graphite.rpartition(":")
     if not (host and colon and port.isdecimal() and 0 < int(port[:6]) <= _GREATEST_PORT):
         return None

@@ -126,7 +126,7 @@ def _check_networks(networks: Sequence[str], name: str, where: str) -> None:
             network = parse_network(text)
         except ValueError as error:
             raise ConfigError(
-                f"{name} has {text!r}, which is no network ({error})",
+                f"{name} has {text!r}, which is not a network ({error})",
                 where=where,
                 remedy="Give addresses and networks, as in 10.1.2.3 and 10.0.0.0/8.",
             ) from error

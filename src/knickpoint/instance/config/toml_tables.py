@@ -69,7 +69,7 @@ def _check_texts(value: Any, key: str, file: str) -> None:
     for name, text in texts.items():
         if not isinstance(text, str):
             where = f"{key}.{name}".rstrip(".")
-            raise ConfigError(f"{where} is no text", where=file, remedy="Put it in quotes.")
+            raise ConfigError(f"{where} is not a text", where=file, remedy="Put it in quotes.")
 
 
 def _unknown(key: str, value: Any, names: list[str], file: str, section: str) -> ConfigError:

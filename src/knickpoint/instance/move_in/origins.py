@@ -188,7 +188,7 @@ def _settings(path: Path) -> dict[str, object]:
             f"the configuration of asv cannot be read: {error}", where=str(path), remedy="Correct it, as asv needs it."
         ) from error
     if not isinstance(settings, dict):
-        raise InputError("the configuration of asv is no object", where=str(path), remedy="Correct it.")
+        raise InputError("the configuration of asv is not an object", where=str(path), remedy="Correct it.")
     return settings
 
 

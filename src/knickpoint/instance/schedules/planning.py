@@ -93,7 +93,7 @@ def repository_of(instance: Instance, recipe: RecipeSettings, schedule: str) -> 
         return recipe.repository
     if not recipe.repository and len(names) == 1:
         return names[0]
-    what = f"{recipe.repository!r} is no git repository" if recipe.repository else "no repository is named"
+    what = f"{recipe.repository!r} is not a git repository" if recipe.repository else "no repository is named"
     raise ConfigError(
         what,
         where=f"[schedule.{schedule}], recipe {recipe.name!r}",
@@ -225,7 +225,7 @@ def _range_of(instance: Instance, scheduled: ScheduledLine, finding: Change) -> 
         place - low - 1 for place in measured_positions(store, scheduled.line, scheduled.recipe, range(low + 1, high))
     }
     chosen = {place: scheduled.chosen[name] for place, name in enumerate(commits) if name in scheduled.chosen}
-    # A commit whose results the alerts ignore is not measured again, and one that cannot be built is no answer.
+    # A commit whose results the alerts ignore is not measured again, and one that cannot be built is not an answer.
     broken = {ScheduledProbeState.SKIPPED, ScheduledProbeState.FAILED}
     impossible = {place for place, probe in chosen.items() if probe.state in broken}
     ranked = store.findings.suspects.get(finding.id)

@@ -90,7 +90,7 @@ def chat_channel(settings: ChannelSettings, context: ChannelContext) -> ChatChan
         async_mode=False,
         http_redirects=False,  # a redirect could lead to any host
         interpret_escapes=False,
-        allow_templates=False,  # what stands in a message is no template
+        allow_templates=False,  # what stands in a message is not a template
         storage_mode="memory",
         service_timeout=_SECONDS,
     )

@@ -89,9 +89,9 @@ def read_server(address: str, where: str) -> MailServer:
         security, usual_port = _SCHEMES[parts.scheme]
         host, port = parts.hostname or "", parts.port or usual_port
     except (KeyError, ValueError):
-        raise ConfigError("server is no address of a mail server", where=where, remedy=remedy) from None
+        raise ConfigError("server is not an address of a mail server", where=where, remedy=remedy) from None
     if not host or parts.path.strip("/") or parts.query or parts.fragment or not host.isprintable():
-        raise ConfigError("server is no address of a mail server", where=where, remedy=remedy)
+        raise ConfigError("server is not an address of a mail server", where=where, remedy=remedy)
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if security is Security.STARTTLS and _is_this_machine(host):
         security = Security.NONE
@@ -131,7 +131,7 @@ class MailChannel:
         address = message.recipient.address
         if not is_mail_address(address):
             raise DeliveryError(
-                f"{plain_line(address, 80)!r} is no mail address",
+                f"{plain_line(address, 80)!r} is not a mail address",
                 where=f"[channels.{self.name}]",
                 remedy="Correct it in the configuration, or in the author of the commit.",
                 lasting=True,

@@ -45,12 +45,12 @@ def read_sender(text: str, instance: str, where: str) -> Sender:
     """Return who ``text`` names: ``perf@example.org``, or ``Performance <perf@example.org>``.
 
     Raises:
-        ConfigError: it is no mail address.
+        ConfigError: it is not a mail address.
     """
     name, address = parseaddr(text)
     if "\n" in text or "\r" in text or not _is_address(address):
         raise ConfigError(
-            f"sender is {plain_line(text, 80)!r}, which is no mail address" if text else "sender is missing",
+            f"sender is {plain_line(text, 80)!r}, which is not a mail address" if text else "sender is missing",
             where=where,
             remedy='Give the address that mails come from, as in "Performance <perf@example.org>".',
         )

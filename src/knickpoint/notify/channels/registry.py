@@ -69,7 +69,7 @@ def open_channel(settings: ChannelSettings, context: ChannelContext) -> Channel:
         raise plugin.error(f"{plugin.entry_point.value} is {type(loaded).__name__}, not a function")
     channel = loaded(settings, context)
     if not callable(getattr(channel, "send", None)) or not callable(getattr(channel, "close", None)):
-        raise plugin.error(f"{plugin.entry_point.value} returned {type(channel).__name__}, which is no channel")
+        raise plugin.error(f"{plugin.entry_point.value} returned {type(channel).__name__}, which is not a channel")
     opened: Channel = channel
     return opened
 

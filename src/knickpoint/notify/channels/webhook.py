@@ -62,7 +62,9 @@ def webhook_channel(settings: ChannelSettings, context: ChannelContext) -> Webho
     """
     where = f"[channels.{settings.name}]"
     if urlsplit(settings.url).scheme not in {"http", "https"}:
-        raise ConfigError("url is no http or https address", where=where, remedy="Give the address of the receiver.")
+        raise ConfigError(
+            "url is not an http or https address", where=where, remedy="Give the address of the receiver."
+        )
     if not settings.signing_secret:
         raise ConfigError(
             "signing_secret is missing",

@@ -210,7 +210,7 @@ class TemplateSet:
                 )
             if kind == "Getattr" and str(getattr(node, "attr", "")).startswith("_"):
                 raise ConfigError(
-                    f"{getattr(node, 'attr', '')} is no fact",
+                    f"{getattr(node, 'attr', '')} is not a fact",
                     where=f"{self._places[name]}, line {node.lineno}",
                     remedy="Take a variable from docs/reference/templates.md.",
                 )
@@ -254,7 +254,9 @@ class TemplateSet:
         if not isinstance(target, str) or target not in self._sources or _ending(target) != _ending(name):
             known = ", ".join(other for other in sorted(self._sources) if _ending(other) == _ending(name))
             raise ConfigError(
-                "includes what is no template" if target is None else f"includes {target!r}, which is no template",
+                "includes what is not a template"
+                if target is None
+                else f"includes {target!r}, which is not a template",
                 where=f"{self._places[name]}, line {node.lineno}",
                 remedy=f"Include one of {known}, by its name in quotes.",
             )
@@ -267,7 +269,7 @@ class TemplateSet:
 
         if isinstance(error, jinja2.TemplateSyntaxError):
             where = f"{self._places.get(error.name or name, name)}, line {error.lineno}"
-            return ConfigError(f"is no template: {error.message}", where=where, remedy="Correct it there.")
+            return ConfigError(f"is not a template: {error.message}", where=where, remedy="Correct it there.")
         if isinstance(error, jinja2.UndefinedError):
             return self._located(name, f"{error.message}", error.__traceback__)
         return self._located(name, f"cannot be rendered: {error.message}", error.__traceback__)
@@ -324,7 +326,7 @@ def _sandbox() -> type[jinja2.Environment]:
             return False
 
         def wrap_str_format(self, value: Any) -> None:
-            """Return None: the formatting of texts is no fact either."""
+            """Return None: the formatting of texts is not a fact either."""
             del value
 
     return FactSandbox

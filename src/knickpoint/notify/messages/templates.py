@@ -95,7 +95,7 @@ def load_templates(channel: ChannelSettings, directory: Path) -> Templates:
     """Return the templates of ``channel`` in the instance at ``directory``, checked with examples of every kind.
 
     Raises:
-        ConfigError: a file cannot be read, is no template, or names what does not exist; or Jinja2 is missing.
+        ConfigError: a file cannot be read, is not a template, or names what does not exist; or Jinja2 is missing.
     """
     mail, chat = channel.kind is ChannelKind.MAIL, channel.kind is ChannelKind.CHAT
     markdown = channel.kind in {ChannelKind.CHAT, ChannelKind.GITHUB, ChannelKind.GITLAB, ChannelKind.JIRA}

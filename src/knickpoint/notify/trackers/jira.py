@@ -199,7 +199,7 @@ def jira_channel(settings: ChannelSettings, context: ChannelContext) -> TrackerC
     where = f"[channels.{settings.name}]"
     base = settings.server.rstrip("/")
     if not base.startswith(("http://", "https://")):
-        raise ConfigError("server is no address", where=where, remedy="Give that of Jira, without /rest.")
+        raise ConfigError("server is not an address", where=where, remedy="Give that of Jira, without /rest.")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", settings.project):
         raise ConfigError(f"project is {settings.project!r}", where=where, remedy="Give its key, as in PERF.")
     basic = base64.b64encode(f"{settings.user}:{settings.token}".encode()).decode()

@@ -40,7 +40,7 @@ class Rest:
         """Send a request, and return the answer with its JSON; None for 204, 205 and 304.
 
         Raises:
-            DeliveryError: it is neither 2xx nor, where an ``etag`` was given, 304; or it is no JSON.
+            DeliveryError: it is neither 2xx nor, where an ``etag`` was given, 304; or it is not JSON.
         """
         address = path if path.startswith(("http://", "https://")) else self.base + path
         headers = {"Content-Type": "application/json"} if body is not None else {}
@@ -62,7 +62,7 @@ class Rest:
             return answer, json.loads(answer.body)
         except (ValueError, RecursionError) as error:
             raise DeliveryError(
-                "its answer is no JSON",
+                "its answer is not JSON",
                 where=origin_of(self.base),
                 remedy="Check the address of the API in server.",
                 unclear=method != "GET",
@@ -77,7 +77,7 @@ class Rest:
                 return
             if not isinstance(values, list):
                 raise DeliveryError(
-                    "its answer is no list", where=origin_of(self.base), remedy="Check the address of the API."
+                    "its answer is not a list", where=origin_of(self.base), remedy="Check the address of the API."
                 )
             yield answer, values
             following = _NEXT.search(answer.headers.get("link", ""))
@@ -140,6 +140,6 @@ def time_of(text: str) -> datetime | None:
 
 
 def later(first: str, second: str) -> str:
-    """Return the later of two times as text; what is no time is earlier than each time."""
+    """Return the later of two times as text; what is not a time is earlier than each time."""
     times = [time_of(first), time_of(second)]
     return second if times[1] and (times[0] is None or times[1] > times[0]) else first

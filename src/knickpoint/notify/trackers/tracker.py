@@ -19,7 +19,7 @@ from knickpoint.store.findings.tickets import TrackerCursor
 #
 #     {"version": 1, "key": "…", "changes": [{"repository": "…", "first_failing_revision": "…", …}]}
 #
-# A ticket is text that others may edit: a block that cannot be read is no block.
+# A ticket is text that others may edit: a block that cannot be read is not a block.
 
 
 LABEL: Final = "knickpoint"

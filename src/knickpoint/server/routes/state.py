@@ -37,7 +37,7 @@ def read_health(caller: RequestCaller, instance: PrimaryInstance) -> HealthAnswe
 def read_ready(caller: RequestCaller, request: Request, instance: PrimaryInstance) -> ReadyAnswer:
     """Return the parts that this process runs: 503 while the store cannot be read, or after a newer version has migrated it.
 
-    `/health` says more, and needs more: a worker that fails is no reason to take this process out of service.
+    `/health` says more, and needs more: a worker that fails is not a reason to take this process out of service.
     `/version` reads nothing, and answers as long as the process does.
     """
     instance.store.check_schema()

@@ -208,7 +208,7 @@ class CommitRows:
                 return [name] if name in longer else longer
             # What is stored last before a hash is its longest abbreviation, or shows how long that is at most.
             while found and not name.startswith(found[0][0]):
-                common = commonprefix([name, found[0][0]])  # noqa: RUF071 - of texts, which are no paths
+                common = commonprefix([name, found[0][0]])  # noqa: RUF071 - of texts, which are not paths
                 found = self._database.quick(
                     connection, _BEFORE, values | {"named": common + _FIRST_CHARACTER}
                 ).fetchall()

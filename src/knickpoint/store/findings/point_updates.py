@@ -48,7 +48,7 @@ class AlertsInForce:
     def replace(self, alerts: Sequence[Alert]) -> None:
         """Make ``alerts`` those that run, and give their findings the kinds and severities of today.
 
-        Findings that were no work and are now stay silent: what settled before the change is not announced. Nothing is
+        Findings that were not work and are now stay silent: what settled before the change is not announced. Nothing is
         written where nothing changed.
         """
         if self.all() == {alert.name: alert for alert in alerts}:

@@ -40,7 +40,7 @@ class Selection:
         stated_conditions: only changes in these conditions, as stated; an empty set means all.
         text: words that all occur in trace key, commit hash, author or subject, whatever their case.
         slot: only changes that begin at this commit.
-        alert_kinds: only these, None for all; by default findings that are no work are left out.
+        alert_kinds: only these, None for all; by default findings that are not work are left out.
         alert: only members that this alert sees.
         assignee: only members that are assigned to this person.
         ticket: only members of this ticket, by decision or by match.

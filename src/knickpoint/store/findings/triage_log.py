@@ -300,7 +300,7 @@ class TriageLog:
     def _counting(self, connection: Connection, ids: Collection[int]) -> dict[int, list[RowMapping]]:
         """Return the two newest entries that count about each change point, the newest first.
 
-        An entry counts when it is no undo and no undo names it.
+        An entry counts unless it is an undo, or an undo names it.
         """
         entry = decision.c
         among = self._database.among(entry.change_point_id, "ids")

@@ -1,6 +1,6 @@
 """Chunks of the catalogue: 1,024 neighbouring traces in the blobs of one row.
 
-The catalogue holds tens of millions of traces, so a trace is no row of its own. A chunk keeps columns: the keys as
+The catalogue holds tens of millions of traces, so a trace is not a row of its own. A chunk keeps columns: the keys as
 one compressed text, unit, dimension and direction as packed arrays, and for each name of a param an array of codes
 (see :mod:`knickpoint.store.traces.vocabulary`), which queries read without the keys. A trace id names its chunk and
 its place there, so a trace is found by id without an index.

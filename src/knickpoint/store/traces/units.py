@@ -18,7 +18,7 @@ from knickpoint.store.tables.traces import unit as table
 
 @dataclass(frozen=True, slots=True)
 class StoredUnit:
-    """A unit with its number and that of its dimension; number 0 is no unit at all."""
+    """A unit with its number and that of its dimension; number 0 is not a unit at all."""
 
     id: int
     dimension: int

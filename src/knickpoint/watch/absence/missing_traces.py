@@ -283,7 +283,7 @@ class Silence(NamedTuple):
 
 
 def _silences(habits: Habits) -> list[Silence]:
-    """Return the traces whose silence at the end is no habit, by row."""
+    """Return the traces whose silence at the end is not a habit, by row."""
     rows = np.flatnonzero(habits.counts >= _HABIT)
     if rows.size == 0:
         return []

@@ -167,7 +167,7 @@ def compare_alerts(
         for block in row_blocks(found, _BLOCK):
             for comparing in able:
                 yield from comparing.take(block)
-    except ServiceError:  # where they detect is gone, which is no fault of an alert
+    except ServiceError:  # where they detect is gone, which is not a fault of an alert
         raise
     except Exception as error:  # noqa: BLE001  # a defect of one method must not stop the others
         for comparing in able:

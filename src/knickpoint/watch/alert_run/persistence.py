@@ -116,7 +116,7 @@ def point_updates(
 
 
 def _known_by_line(known: Iterable[KnownPoint], lines: Lines) -> dict[str, list[KnownPoint]]:
-    """Return the known points of each line that exists; a place on another line is no anchor."""
+    """Return the known points of each line that exists; a place on another line is not an anchor."""
     found: dict[str, list[KnownPoint]] = defaultdict(list)
     for point in known:
         current = lines.current(point.suspect_range)

@@ -31,7 +31,7 @@ _NEAR: Final = 60
 """Values between two steps of one slow change at most: a slower one makes steps that are further apart, and no drift."""
 
 _CLEAR: Final = 5.0
-"""Deviations of single values from which on a step is no part of a slow change, unless the values beside it still move."""
+"""Deviations of single values from which on a step is not part of a slow change, unless the values beside it still move."""
 
 _STILL_MOVES: Final = 0.25
 """Share of a clear step by which the halves of the levels beside it differ, the same way, where it is part of a slow change."""

@@ -273,7 +273,7 @@ def backtest(
 def backtest_history(
     history: ReplayHistory, alert: Alert, labels: Sequence[PlacedLabel], *, report: ReportProgress | None = None
 ) -> Backtest:
-    """Replay ``alert`` over a history with labels that is no repository of an instance, such as a corpus.
+    """Replay ``alert`` over a history with labels that is not a repository of an instance, such as a corpus.
 
     Only the traces that the query of the alert matches take part.
 

@@ -55,7 +55,7 @@ def read_corpus(lines: Iterable[str], name: str) -> list[LabelledHistory]:
     Positions without a label have no commit in a corpus; they are called ``position-12``.
 
     Raises:
-        InputError: a line is no row of a corpus, or a trace has no series.
+        InputError: a line is not a row of a corpus, or a trace has no series.
     """
     parts: dict[tuple[str, str], _Part] = {}
     for number, text in enumerate(lines, start=1):
@@ -107,7 +107,7 @@ def _add(part: _Part, row: Row, where: str) -> None:
     if size != part.series[0].size:
         _refuse(f"the series has {size:,} values, the first one of its line {part.series[0].size:,}", where)
     if not -1 <= row["previous"] < row["position"] < size or row["movement"] not in {1, -1}:
-        _refuse(f"the change in ({row['previous']}, {row['position']}] by {row['movement']} is no place", where)
+        _refuse(f"the change in ({row['previous']}, {row['position']}] by {row['movement']} is not a place", where)
     part.hashes[row["previous"]], part.hashes[row["position"]] = row["previous_commit"], row["commit"]
     part.labels.append(
         PlacedLabel(
@@ -127,7 +127,7 @@ def _add(part: _Part, row: Row, where: str) -> None:
 
 def _series(values: object, where: str) -> NDArray[np.float64]:
     if not isinstance(values, list) or not all(value is None or type(value) in {int, float} for value in values):
-        _refuse("values is no list of numbers and nulls", where)
+        _refuse("values is not a list of numbers and nulls", where)
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
 

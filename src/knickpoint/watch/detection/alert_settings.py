@@ -50,7 +50,7 @@ GroupKey = tuple[str, ...]
 def watched_traces(store: Store, alert: Alert, repository: Repository) -> NDArray[np.int64]:
     """Return the ids of the traces of ``repository`` that ``alert`` watches, sorted.
 
-    An alert without a query leaves out the traces of canary alerts: that a machine moved is no work. An alert whose
+    An alert without a query leaves out the traces of canary alerts: that a machine moved is not work. An alert whose
     query matches canaries watches them.
 
     Raises:
@@ -207,7 +207,7 @@ def least_drift(alert: Alert) -> float:
 
 
 BEFORE_DRIFT: Final = -1
-"""The position of a reference that is no commit of its own: the best level before each drift."""
+"""The position of a reference that is not a commit of its own: the best level before each drift."""
 
 _MOST_NAMED: Final = 8
 """Releases that a message about an unknown one lists."""

@@ -154,7 +154,7 @@ def usual_reach(level: Sequence[float], strays: Sequence[float]) -> float:
     For r of these with the sum S, the next one is beyond y with the probability (1 + y / S)^-r: this counts that the
     exponent is only known from r of them (Hill 1975; the predictive distribution as in Lawless 1971). The largest
     distance counts as far out as the one before it, as lifetimes that are not over do, and the exponent has a limit: a
-    single disturbance must not hide smaller ones after it. ``strays`` are the distances of values that are no part of
+    single disturbance must not hide smaller ones after it. ``strays`` are the distances of values that are not part of
     ``level``.
     """
     values = np.asarray(level, dtype=np.float64)

@@ -300,7 +300,7 @@ def check_files(
 
 
 def _beside_file(found: JudgedBenchmark, history: FileHistory) -> JudgedBenchmark:
-    """Return a verdict on what is no trace of the store, with what it rests on."""
+    """Return a verdict on what is not a trace of the store, with what it rests on."""
     reason, conditional = found.reason, found.conditional
     if history.by_samples and found.verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and found.past:
         again = "" if conditional else "; measure again to confirm"

@@ -96,7 +96,7 @@ def _whole(found: list[Candidate], measured: Collection[int]) -> list[Candidate]
 
 
 _LEAST: Final = 0.001
-"""Probability below which a commit that a bisection excluded is no suspect any more."""
+"""Probability below which a commit that a bisection excluded is not a suspect any more."""
 
 
 def measured_suspects(ranked: Suspects, bisection: StoredBisection) -> Suspects:

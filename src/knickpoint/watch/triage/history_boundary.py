@@ -114,7 +114,7 @@ def is_date(text: str) -> bool:
 
 
 def _moment(text: str, days: int) -> datetime | None:
-    """Return the moment that ``text`` names, for a date the end of ``days`` of it; None where it is no date."""
+    """Return the moment that ``text`` names, for a date the end of ``days`` of it; None where it is not a date."""
     if not is_date(text):
         return None
     try:

@@ -159,7 +159,7 @@ def _split(_context: click.Context, parameter: click.Parameter, text: str) -> Wo
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
-        raise click.BadParameter(f"{text!r} is no command: {error}", param=parameter) from error
+        raise click.BadParameter(f"{text!r} is not a command: {error}", param=parameter) from error
 
 
 def search_options(command: Callable[..., Any]) -> Callable[..., Any]:

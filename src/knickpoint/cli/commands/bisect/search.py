@@ -115,7 +115,7 @@ class Search:
         return self.options.command_line(f"{places[place - 1]}..{places[place]}", instance=self.instance)
 
     def inside_line(self, place: int) -> str:
-        """Return the command that searches what the merge at ``place`` brings in, "" where the commit is no merge."""
+        """Return the command that searches what the merge at ``place`` brings in, "" where the commit is not a merge."""
         inside = range_inside(self.git, self.range.commits[place - 1])
         return self.options.command_line(inside, instance=self.instance) if inside else ""
 
@@ -212,7 +212,7 @@ def trace_key_of(text: str) -> str:
     """Return the trace key that ``text`` means; the commas around it may be missing, and params have any order.
 
     Raises:
-        InputError: it is no key.
+        InputError: it is not a key.
     """
     if not text:
         return ""

@@ -135,7 +135,7 @@ def command(
         found = forecast(scenario)
     else:
         if not target_hours > 0:
-            raise InputError(f"{target_hours} is no time", where="--target-hours", remedy="State more than 0.")
+            raise InputError(f"{target_hours} is not a time", where="--target-hours", remedy="State more than 0.")
         reached = smallest_pool(scenario, target_hours)
         if reached is None:
             raise InputError(

@@ -133,7 +133,7 @@ class _Day(click.DateTime):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            self.fail(f"{value!r} is no day; write it as 2026-03-14.", param, ctx)
+            self.fail(f"{value!r} is not a day; write it as 2026-03-14.", param, ctx)
 
 
 @click.command("changes")

@@ -89,7 +89,7 @@ def read_targets(texts: Sequence[str]) -> list[ReportTarget]:
             targets.append(ReportTarget(form, _summary_file()))
         else:
             raise InputError(
-                f"{text!r} is no report",
+                f"{text!r} is not a report",
                 where="--report",
                 remedy=f"Write FORM=FILE with {', '.join(_FILES)} as the form, or {_ANNOTATIONS}, or {_SUMMARY}.",
             )

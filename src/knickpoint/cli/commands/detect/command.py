@@ -77,7 +77,7 @@ def show_verdicts(series: Sequence[NamedSeries], newest: int, parameters: dict[s
 
 
 RESERVED: Final = frozenset({"frame", "keys", "method", "samples", "threads", "values"})
-"""Arguments of methods that are no settings of the user."""
+"""Arguments of methods that are not settings of the user."""
 
 
 def show_methods(output: OutputFormat) -> None:
@@ -104,7 +104,7 @@ _KINDS: Final = (
 
 
 def _check_kind(content: bytes, name: str) -> None:
-    """Refuse what is no CSV by its own name."""
+    """Refuse what is not CSV by its own name."""
     start = content[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
     kind = next((kind for magic, kind in _KINDS if start.startswith(magic)), "")
     if kind:
@@ -184,7 +184,7 @@ def command(
     """Find the steps of the series in FILE, or on standard input if it is - or missing.
 
     FILE is CSV, also with ; or tabs, and in UTF-16: one column of values; id,pos,value; or one column a series with an
-    optional column pos; columns of dates are no series. A list of objects with such members, in JSON or one a line, is
+    optional column pos; columns of dates are not series. A list of objects with such members, in JSON or one a line, is
     read, too, and so is what pandas writes (to_json with orient records, split or table). An empty value is missing.
     Rows with the same `pos`, or without it the same `commit`, are samples of one commit, and those with the same `run`
     are of one run. In place of `id` a column may be called `benchmark` or `name`. `index` is the first commit of the

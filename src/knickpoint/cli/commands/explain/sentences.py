@@ -139,7 +139,7 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
     for flipping in explained.flipping:
         yield (
             f"From {_commit(flipping.first)} to {_commit(flipping.last)} it"
-            f" {flipping_text(flipping.stretch, explanation.trace.unit)}; its jumps are no changes."
+            f" {flipping_text(flipping.stretch, explanation.trace.unit)}; its jumps are not changes."
         )
         if flipping.cause:
             yield _cause(flipping.cause, flipping.stretch.levels, explanation.trace.unit)
@@ -270,7 +270,7 @@ def _of_slope(explained: AlertExplanation, numbers: StepNumbers, unit: str) -> s
 def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
     """Explain that the step is a change point, or none."""
     if step.point is None and step.reason:
-        return f"It is no change point, because the alert rejected it: {step.reason}."
+        return f"It is not a change point, because the alert rejected it: {step.reason}."
     decisive = next((check for check in _checks_at(explained, step) if check.bound is not None and check.passed), None)
     because = f", because {_check(decisive)}" if decisive else ""
     if step.point is None:

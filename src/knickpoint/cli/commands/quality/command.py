@@ -38,7 +38,7 @@ def read_period(since: str, until: str) -> Period:
     """Return the period that the texts of both options name, "" for no bound.
 
     Raises:
-        InputError: a text is no time.
+        InputError: a text is not a time.
     """
     from knickpoint.access.tokens import read_since
     from knickpoint.watch.quality.report import Period

@@ -146,7 +146,7 @@ def as_matrix(frame: ArrayLike) -> NDArray[np.floating]:
     """Return ``frame`` as a matrix of traces x commits; an array of floats is neither copied nor checked.
 
     Raises:
-        SeriesError: it is no matrix of numbers.
+        SeriesError: it is not a matrix of numbers.
     """
     if type(frame) is np.ndarray and frame.ndim == 2 and frame.dtype.kind == "f":
         return frame

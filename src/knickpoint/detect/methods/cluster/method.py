@@ -54,7 +54,7 @@ _NOISELESS: Final = 1e-3
 def _best_step(centroid: NDArray[np.float64], edge: int) -> tuple[int, float]:
     """Return the index that divides ``centroid`` best, at least ``edge`` from both ends, and size / error there.
 
-    The error of the fit at an index is the standard deviation that the two means leave. Index 0 is no step.
+    The error of the fit at an index is the standard deviation that the two means leave. Index 0 is not a step.
     """
     count = centroid.size
     indices = np.arange(max(edge, 1), count - max(edge, 1) + 1)

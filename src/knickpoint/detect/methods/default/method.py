@@ -123,7 +123,7 @@ def detect_default(
     real benchmark histories. A larger number finds smaller changes, and everything that a smaller number finds. A level
     shorter than 3 measured values is never reported, so a lone spike is not a finding. A level of 3 or more that lies
     too far from both neighbours to be there by chance is always reported. Where the series flips between the same
-    levels again and again, flips are no steps, but changes of the levels and of their shares are; without ``modes``
+    levels again and again, flips are not steps, but changes of the levels and of their shares are; without ``modes``
     each flip is a step. ``candidates`` says whether to return the candidates, which takes more time.
 
     With ``drift``, a slow change is one finding of the kind DRIFT instead of a staircase of steps. It is reported when
@@ -133,7 +133,7 @@ def detect_default(
     With ``noise``, a lasting change of the spread of the noise, or of its distribution, is a finding of the kind NOISE;
     ``false_alarms`` holds for these by themselves.
 
-    The score of a step is the log-odds that it is a change; it is no p-value. The check "interval of location" is the
+    The score of a step is the log-odds that it is a change; it is not a p-value. The check "interval of location" is the
     half width of the interval in which the step lies, in measured values. Time is linear in the length.
 
     Raises:

@@ -101,7 +101,7 @@ def _start(series: MeasuredSeries, window: int | None, known: tuple[int, ...]) -
     outside = next((index for index in known if not 0 <= index < series.length), None)
     if outside is not None:
         refuse_parameter(
-            _NAME, f"the known step {outside} is no row of the {series.length}", "Give rows of the series, from 0."
+            _NAME, f"the known step {outside} is not a row of the {series.length}", "Give rows of the series, from 0."
         )
     rows = series.rows
     if window is None or rows.size <= window:

@@ -68,7 +68,7 @@ class SeriesWindows:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a window is no step, in words and, beyond what the rule compared, in numbers."""
+    """Why a window is not a step, in words and, beyond what the rule compared, in numbers."""
 
     reason: str
     checks: tuple[Check, ...] = ()

@@ -363,7 +363,7 @@ def detect_t_test(
         back: measured values before it, at least.
         longest_back: how many values before it to use as long as t stays below the threshold; after a t above it
             the window starts again at ``back``.
-        threshold: t has to be larger. It is no quantile: the method has no degrees of freedom and no p-value.
+        threshold: t has to be larger. It is not a quantile: the method has no degrees of freedom and no p-value.
         minimum_effect: smallest |change| of the plain window means, as a share of |level before|.
         weights: ``triangular`` falls with the distance from the candidate; ``uniform`` is the older form.
         blame: of neighbours above the threshold report the ``peak`` of t, or the ``first`` as before 2013.

@@ -51,7 +51,7 @@ _LIKELIHOOD: Final = 2 * math.log(20)
 def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     """Return the findings of a series that drifts, None where steps describe it as well.
 
-    A drift that moves the level by less than ``effect`` of it is no finding, and the steps that it explains are none
+    A drift that moves the level by less than ``effect`` of it is not a finding, and the steps that it explains are none
     either.
     """
     values = subject.series.values

@@ -1,4 +1,4 @@
-"""Modes: a series that returns to the same levels again and again flips between them, and flipping is no finding.
+"""Modes: a series that returns to the same levels again and again flips between them, and flipping is not a finding.
 
 The stages, each in a module that the next one uses:
 

@@ -160,7 +160,7 @@ _FEWEST: Final = 4
 """Visits that show a level."""
 
 _RARE: Final = 0.005
-"""Chance from which on visits that begin late are no chance, for all levels of a stretch together."""
+"""Chance from which on visits that begin late are not chance, for all levels of a stretch together."""
 
 _OVER: Final = 0.01
 """Chance of the pause since the last visit below which the level was left again."""

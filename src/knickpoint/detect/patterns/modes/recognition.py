@@ -60,7 +60,7 @@ _NEAR: Final = 5
 _LASTING: Final = 10
 """Values on both sides of a change that the modes hid; what is shorter may be a visit whose mode was not recognised."""
 
-_REASON: Final = "the series flips between levels here, which is no change"
+_REASON: Final = "the series flips between levels here, which is not a change"
 
 Floats = NDArray[np.float64]
 
@@ -186,7 +186,7 @@ def _findings(subject: Subject, breaks: Sequence[int], modes: _Modes) -> tuple[S
             )
             checks = _checks(modes, change, after)
             found[after.first] = _Description(after.evidence, _kind(change), checks, error_of_shares=unsure)
-    # Levels that single values visit, which are no modes of any regime.
+    # Levels that single values visit, which are not modes of any regime.
     for rare in _rare_levels(subject.series.values, modes):
         error = error_of_size(rare, float(np.median(subject.series.values)))
         checks = (*_checks_of_rare(rare), *_numbers(modes))

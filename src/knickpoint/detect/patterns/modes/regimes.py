@@ -33,7 +33,7 @@ _SWITCH: Final = 3.0
 _FURTHEST: Final = 4.5
 """The most that a value can speak for another mode, in the same unit.
 
-It is less than two switches, so a lone spike is no visit, and more than one, so two values in a row are.
+It is less than two switches, so a lone spike is not a visit, and more than one, so two values in a row are.
 """
 
 _ROUNDING: Final = 1e-9

@@ -158,7 +158,7 @@ def detect_siblings(
         frame: related traces x commits, ``nan`` for missing.
         keys: the trace keys of the rows, from whose params kinship is learnt; those of the frame by default.
         false_alarms: As of the default method; so are ``modes``, ``drift``, ``drift_effect`` and ``noise``.
-        modes: Whether flips between the same levels are no steps.
+        modes: Whether flips between the same levels are not steps.
         drift: Whether a slow change is one finding.
         drift_effect: Share of the level that a drift moves it by until it is reported.
         noise: Whether lasting changes of the noise are findings.
@@ -311,7 +311,7 @@ def _several_step_at(plain: Sequence[PlainStep], others: Sequence[int]) -> list[
 
 
 def _is_step(view: View, change: SharedChange) -> bool:
-    """Return True if two levels describe the traces that moved better than a line: a slow drift of several is no step."""
+    """Return True if two levels describe the traces that moved better than a line: a slow drift of several is not a step."""
     part = slice(change.first, change.stop)
     values, held = view.values[:, part], view.held[:, part]
     moved = judge_siblings(separations(values, held, view.memory)[:, change.column - change.first - 1]).belongs

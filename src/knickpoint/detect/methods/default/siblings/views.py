@@ -19,7 +19,7 @@ _NORMAL: Final = 0.6744897501960817
 """The median distance of a normal value from its mean, in standard deviations."""
 
 _MOST: Final = 4.0
-"""Standard deviations beyond which a value counts as if it were there: an outlier is no evidence of a level."""
+"""Standard deviations beyond which a value counts as if it were there: an outlier is not evidence of a level."""
 
 _MOST_DEPENDENT: Final = 0.9
 _BLOCK: Final = 4.0
