@@ -283,7 +283,7 @@ def test_the_commit_of_a_change_is_found_with_the_recipe_of_the_instance(
     found = json.loads(ran.output)
     assert (found["state"], ran.code) == ("range", 1)
     assert found["range"] == hashes[13:15]  # the first of the two cannot be built
-    assert "no number" in next(probe["reason"] for probe in found["probes"] if probe["outcome"] == "skipped")
+    assert "not a number" in next(probe["reason"] for probe in found["probes"] if probe["outcome"] == "skipped")
     again = knick("bisect", "R1", "--instance", tmp_path / "instance", "--repeats", "3")
     assert again.code == 2
     assert "a change is searched with a recipe of the configuration" in again.errors

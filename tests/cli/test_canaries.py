@@ -98,7 +98,7 @@ def test_lifted_results_leave_the_list_and_the_audit_log_has_the_reason(slow: In
 
 
 @pytest.mark.parametrize(
-    ("number", "message"), [("Q9", "there is no quarantine 9"), ("first", "no id of a quarantine")]
+    ("number", "message"), [("Q9", "there is no quarantine 9"), ("first", "is not an id of a quarantine")]
 )
 def test_what_is_no_quarantine_cannot_be_lifted(slow: Instance, number: str, message: str) -> None:
     result = knick(slow, "canaries", "lift", number, "--reason", "because")

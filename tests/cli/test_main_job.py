@@ -36,7 +36,7 @@ def test_the_findings_of_the_example_are_those_that_are_true(knick: Knick) -> No
         "Compile the slug pattern once",
         "Allow commas inside quoted fields",
         "Let Counter do the counting",
-        "Refuse prefixes that are not words",
+        "Refuse prefixes that are no words",
         "Collapse runs of white space while cleaning",
         "Keep two rows of the edit matrix",
     } <= subjects

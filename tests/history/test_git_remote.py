@@ -150,7 +150,7 @@ def test_a_password_goes_to_its_host_only(new_repository: NewRepository, tmp_pat
     ],
 )
 def test_what_git_takes_for_an_option_or_a_program_is_no_address(location: str) -> None:
-    with pytest.raises(HistoryError, match="no address of a git repository") as refused:
+    with pytest.raises(HistoryError, match="is not an address of a git repository") as refused:
         GitRemote.of(location)
     assert str(refused.value).isprintable()
 

@@ -63,7 +63,7 @@ CHANGES: Final = (
         slower=True,
         reverted=38,
     ),
-    Change(45, "textmill/trie.py", "checked", "Refuse prefixes that are not words", ("find_prefix",), slower=True),
+    Change(45, "textmill/trie.py", "checked", "Refuse prefixes that are no words", ("find_prefix",), slower=True),
     Change(
         53,
         "textmill/clean.py",

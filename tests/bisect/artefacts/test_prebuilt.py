@@ -97,7 +97,7 @@ def test_another_status_is_an_error_that_shows_no_query(web: WebServer, worktree
 
 def test_a_page_in_place_of_an_archive_is_an_error(web: WebServer, worktree: Path) -> None:
     web.answers[f"/page/{COMMIT}.tgz"] = Answer(body=b"<html>Please sign in")
-    with pytest.raises(InputError, match="no archive, as its name says"):
+    with pytest.raises(InputError, match="not an archive, despite its name"):
         fetch_prebuilt(f"http://127.0.0.1:{web.port}/page/{{commit}}.tgz", COMMIT, worktree, outgoing=RULE)
     assert list(worktree.iterdir()) == []
 
@@ -130,5 +130,5 @@ def test_a_location_without_the_commit_is_refused(worktree: Path) -> None:
 
 @pytest.mark.parametrize("commit", ["../../etc", "", "a/b", "4f1d2c3\n", "HEAD"])
 def test_only_a_hash_becomes_a_part_of_an_address(worktree: Path, commit: str) -> None:
-    with pytest.raises(InputError, match="no hash of a commit"):
+    with pytest.raises(InputError, match="not a hash of a commit"):
         fetch_prebuilt("/builds/{commit}", commit, worktree, outgoing=RULE)

@@ -84,7 +84,7 @@ def test_commits_that_cannot_be_built_leave_a_range(repository: GitRepository, t
     skipped = [
         entry.result for entry in answer.entries if entry.result and entry.result.outcome is ProbeOutcome.SKIPPED
     ]
-    assert all("no number" in result.reason for result in skipped)
+    assert all("not a number" in result.reason for result in skipped)
 
 
 def test_two_changes_are_named_as_culprits_and_not_as_a_range_between_them(

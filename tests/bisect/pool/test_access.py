@@ -66,7 +66,7 @@ def test_certificates_are_made_once_and_only_their_owner_reads_the_keys(tmp_path
     assert {path.stat().st_mode & 0o077 for path in made} == {0}
     with pytest.raises(InputError, match="is there already"):
         make_certificate_files(tmp_path, ("b",))
-    with pytest.raises(InputError, match="no name for a certificate"):
+    with pytest.raises(InputError, match="not a name for a certificate"):
         make_certificate_files(tmp_path, ("../c",))
 
 

@@ -43,16 +43,16 @@ def test_the_sources_of_an_instance_stay_there() -> None:
     [
         (lambda job: job.pop("probe"), "the field probe is missing"),
         (lambda job: job.update(colour="red"), "the field colour is not known"),
-        (lambda job: job.update(priority="1"), "priority is not an int"),
-        (lambda job: job.update(priority=True), "priority is not an int"),
+        (lambda job: job.update(priority="1"), "priority is not a valid int"),
+        (lambda job: job.update(priority=True), "priority is not a valid int"),
         (lambda job: job.update(use="sale"), "use is none of all, bisect, schedule"),
         (lambda job: job.update(use=[]), "use is none of all, bisect, schedule"),
         (lambda job: job.update(target=[]), "target is not an object"),
         (lambda job: job["target"].update(pins=[["one"]]), "target.pins[0] has 1 items, not 2"),
-        (lambda job: job["recipe"].update(measure="make"), "recipe.measure is not a tuple"),
-        (lambda job: job["recipe"].update(measure=["make", 1]), "recipe.measure[1] is not a str"),
-        (lambda job: job["recipe"].update(params={"arch": 1}), "recipe.params.arch is not a str"),
-        (lambda job: job["recipe"].update(measure_seconds=float("nan")), "recipe.measure_seconds is not a float"),
+        (lambda job: job["recipe"].update(measure="make"), "recipe.measure is not a valid tuple"),
+        (lambda job: job["recipe"].update(measure=["make", 1]), "recipe.measure[1] is not a valid str"),
+        (lambda job: job["recipe"].update(params={"arch": 1}), "recipe.params.arch is not a valid str"),
+        (lambda job: job["recipe"].update(measure_seconds=float("nan")), "recipe.measure_seconds is not a valid float"),
     ],
 )
 def test_what_is_wrong_with_a_job_is_named(change: Callable[[dict[str, Any]], Any], reason: str) -> None:

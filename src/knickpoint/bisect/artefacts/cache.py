@@ -276,6 +276,6 @@ def _write(file: IO[bytes], name: str, into: Path, shown: str, largest: int) -> 
     if unpack(file, into, shown, largest):
         return
     if name.lower().endswith(_ARCHIVES):
-        raise InputError("it is not an archive, as its name says", where=shown, remedy="Make it again, or remove it.")
+        raise InputError("it is not an archive, despite its name", where=shown, remedy="Make it again, or remove it.")
     file.seek(0)
     write_members([Member(name, MemberKind.FILE, _FILE_MODE, open=lambda: file)], into, shown, largest)

@@ -75,7 +75,7 @@ def _read(hint: Any, value: object, place: str) -> Any:
     if hint is float and type(value) is int:
         return float(value)
     if type(value) is not hint or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError(f"{place} is no {getattr(origin or hint, '__name__', hint)}")
+        raise ValueError(f"{place} is not a valid {getattr(origin or hint, '__name__', hint)}")
     return value
 
 
