@@ -59,11 +59,11 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch) -> Searche
     steps = fit_trend(values, places, ())
     sloped: list[Trend] = []
     for start in _starts(values, places):
-        sloped += _sloped_from(values, start, search)
+        sloped += _sloped_from(values, start, steps, search)
         if sloped and _fits(sloped[-1], steps):
             break
     else:
-        sloped += _curved(values, search) if len(places) >= _STEPS_OF_A_CURVE else []
+        sloped += _curved(values, steps, search) if len(places) >= _STEPS_OF_A_CURVE else []
     # Where slopes overlap, the level may move fast, or to and fro: such a model is none of slow changes.
     sloped = [trend for trend in sloped if all(rise.slow for rise in rises_of(trend))]
     if not sloped:
@@ -127,13 +127,16 @@ def _starts(values: Floats, places: Places) -> list[Places]:
     return [start for start in starts if len(start) <= _MOST_STEPS]
 
 
-def _sloped_from(values: Floats, places: Places, search: PlaceSearch) -> list[Trend]:
-    """Return models with one slope, two and so on, as long as a further one explains enough."""
+def _sloped_from(values: Floats, places: Places, steps: Trend, search: PlaceSearch) -> list[Trend]:
+    """Return models with one slope, two and so on, as long as a further one explains enough.
+
+    None where the first one, beside ``places``, is no better than ``steps``.
+    """
     found: list[Trend] = []
     trend = fit_trend(values, places, ())
     for _ in range(_MOST_SLOPES):
         longer = _with_further_slope(values, trend)
-        if longer is None:
+        if longer is None or not (found or advantage(steps, longer) > 0):
             break
         alternated = _alternated(values, longer, search)
         if alternated is None:
@@ -143,15 +146,18 @@ def _sloped_from(values: Floats, places: Places, search: PlaceSearch) -> list[Tr
     return found
 
 
-def _curved(values: Floats, search: PlaceSearch) -> list[Trend]:
-    """Return a model with as many slopes as a curve needs, and with the steps that these leave."""
+def _curved(values: Floats, steps: Trend, search: PlaceSearch) -> list[Trend]:
+    """Return a model with as many slopes as a curve needs, and with the steps that these leave.
+
+    None where the slopes by themselves are no better than ``steps``.
+    """
     trend = fit_trend(values, (), ())
     for _ in range(_MOST_OF_A_CURVE):
         longer = _with_further_slope(values, trend)
         if longer is None:
             break
         trend = fit_trend(values, (), _fitted_slopes(longer, ()))
-    alternated = _alternated(values, trend, search) if trend.slopes else None
+    alternated = _alternated(values, trend, search) if trend.slopes and advantage(steps, trend) > 0 else None
     return [] if alternated is None else [alternated]
 
 
