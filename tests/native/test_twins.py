@@ -17,6 +17,7 @@ from knickpoint.native.kmeans.lloyd import BLOCK
 from knickpoint.native.q_hat import TIED
 from knickpoint.native.ranks import LARGEST_TIED
 from knickpoint.native.segmentation import BARS, FEATURE_NAMES, constants
+from knickpoint.native.trend.reference import GRID, NEAR, SHORTEST
 from knickpoint.native.windows import NoteKind
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels are not compiled")
@@ -71,6 +72,7 @@ def test_the_other_constants_are_the_same() -> None:
 
     assert ((lib.KP_JUMP, lib.KP_CHANCE), (lib.KP_WIDE_JUMP, lib.KP_WIDE_CHANCE)) == BARS
     assert lib.KP_TIED == TIED
+    assert (lib.KP_SLOPE, lib.KP_GRID, lib.KP_NEARBY) == (SHORTEST, GRID, NEAR)
     assert lib.KP_LARGEST_TIED == LARGEST_TIED
     assert list(NoteKind) == [lib.KP_SPLIT, lib.KP_REFUSED, lib.KP_INSIGNIFICANT, lib.KP_TOO_SMALL, lib.KP_STAYS]
     assert (lib.KP_LOST, lib.KP_WILD) == (LOST, WILD)

@@ -23,7 +23,16 @@ from knickpoint.detect.patterns.drift.findings import (
     interval_checks,
     reference_checks,
 )
-from knickpoint.detect.patterns.drift.trend import SHORTEST, Rise, Slope, Trend, fit_trend, rises_of, start_interval
+from knickpoint.detect.patterns.drift.trend import (
+    SHORTEST,
+    Rise,
+    Slope,
+    Trend,
+    fit_trend,
+    rises_of,
+    size_of_rise,
+    start_interval,
+)
 from knickpoint.detect.patterns.drift.trend_search import SearchedTrend, search_trend
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.model.quantity_text import figure_text
@@ -173,23 +182,21 @@ def _pattern(
 def _drift(subject: Subject, searched: SearchedTrend, rise: Rise, *, unit: float, effect: float) -> Found | None:
     """Return a rise as a finding, None where it is smaller than ``effect`` of the level before it."""
     trend, better = searched.trend, searched.advantage
-    before = float(trend.fitted[rise.start])
-    relative = abs(rise.size) / abs(before) if before else math.inf
+    before, (size, error) = float(trend.fitted[rise.start]), size_of_rise(trend, rise)
+    relative = abs(size) / abs(before) if before else math.inf
     if not relative >= effect:
         return None
     slope = Slope(rise.start, rise.end)
     worth = _LIKELIHOOD * trend.noise**2 * trend.inflation
-    rate = rise.size / (rise.end - rise.start)
+    rate = size / (rise.end - rise.start)
     interval = start_interval(trend.clipped, trend.places, slope, worth)
-    estimate = estimate_size(
-        before * unit, rise.size * unit, rise.error * unit, slope=rate * unit, deviation=trend.noise * unit
-    )
+    estimate = estimate_size(before * unit, size * unit, error * unit, slope=rate * unit, deviation=trend.noise * unit)
     commits = int(subject.series.rows[rise.end] - subject.series.rows[rise.start])
     evidence = (
         Check("twice the log-odds of a slope against steps alone", better, ">=", BETTER, better >= BETTER),
         Check("drift over the level before it", relative, ">=", effect, passed=True),
         Check("commits from its start to its end", commits),
-        Check("slope a commit", rise.size * unit / commits),
+        Check("slope a commit", size * unit / commits),
         Check("slope a commit, at least (95 %)", estimate.low / commits),
         Check("slope a commit, at most (95 %)", estimate.high / commits),
         *interval_checks(estimate),
@@ -209,7 +216,7 @@ def _step_beside(trend: Trend, number: int, step: Step, unit: float) -> Found:
     place, jump = trend.places[number - 1], float(trend.coefficients[number])
     moved = trend.moved()
     rate = float(moved[min(place + 1, moved.size - 1)] - moved[place])
-    error = math.sqrt(float(trend.covariance[number, number]) * trend.inflation) * trend.noise
+    error = math.sqrt(trend.variance_of_jump(number - 1))
     estimate = estimate_size(
         (float(trend.fitted[place]) - jump) * unit,
         jump * unit,

@@ -10,36 +10,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.distribution import MAD
+from knickpoint.native.trend import best_slope as find_best_slope
+from knickpoint.native.trend import explain_slopes, fit_levels
+from knickpoint.native.trend.reference import FARTHEST, GRID, SHORTEST, slope_columns
 
 Floats = NDArray[np.float64]
-
-SHORTEST: Final = 30
-"""Measured values that a slow change takes at least: what takes fewer is a step."""
-
-_FARTHEST: Final = 3.0
-"""Deviations beyond which a value counts as if it were no further away."""
-
-_ROUNDS: Final = 3
-"""How often outliers are set aside and the model is fitted again."""
-
 
 _STEP_COSTS: Final = 2
 _SLOPE_COSTS: Final = 3
 """Numbers that describe a step (place, jump) and a slope (start, end, rise)."""
 
-_MOST_PHI: Final = 0.9
-_BLOCKS: Final = 5
-_CLEARLY: Final = 2.0
 
-
-@dataclass(frozen=True, slots=True)
-class Slope:
+class Slope(NamedTuple):
     """A slow change between two places, given as indices of measured values: the last value before it, and its last."""
 
     start: int
@@ -54,7 +41,6 @@ class Trend:
         places: first values of the levels after each step, ascending.
         slopes: the slow changes.
         coefficients: the first level, then the jump at each place, then the rise by value of each slope.
-        covariance: that of the coefficients, for independent noise of variance 1.
         fitted: the model at each value.
         residuals: the values less the model.
         noise: robust standard deviation of the residuals.
@@ -64,7 +50,6 @@ class Trend:
     places: tuple[int, ...]
     slopes: tuple[Slope, ...]
     coefficients: Floats
-    covariance: Floats
     fitted: Floats
     residuals: Floats
     noise: float
@@ -88,8 +73,29 @@ class Trend:
     def moved(self, *, without: int | None = None) -> Floats:
         """Return the movement of each value by the slopes, perhaps ``without`` one of them."""
         kept = [number for number in range(len(self.slopes)) if number != without]
-        columns = _slope_columns(self.fitted.size, [self.slopes[number] for number in kept])
+        columns = slope_columns(self.fitted.size, [self.slopes[number] for number in kept])
         return np.asarray(self.rates[kept] @ columns, dtype=np.float64)
+
+    def variance_of_jump(self, number: int) -> float:
+        """Return the variance of the jump at the place ``number``, by its noise and inflation."""
+        means, unexplained = self._slopes_beside_levels()
+        apart = means[number + 1] - means[number]
+        first, place, end = (0, *self.places, self.fitted.size)[number : number + 3]
+        variance = 1 / (place - first) + 1 / (end - place) + float(apart @ unexplained @ apart)
+        return variance * self.noise**2 * self.inflation
+
+    def variance_of_rise(self, overlaps: Floats) -> float:
+        """Return the variance of the rise along so many values of each slope, by its noise and inflation."""
+        _, unexplained = self._slopes_beside_levels()
+        return max(float(overlaps @ unexplained @ overlaps), 0.0) * self.noise**2 * self.inflation
+
+    def _slopes_beside_levels(self) -> tuple[Floats, Floats]:
+        """Return the mean of each slope on each level (levels x slopes), and the covariance of their rates beside these."""
+        columns, firsts = slope_columns(self.fitted.size, self.slopes), np.array([0, *self.places])
+        counts = np.diff(firsts, append=self.fitted.size)
+        means = np.add.reduceat(columns, firsts, axis=1) / counts
+        rest = columns - np.repeat(means, counts, axis=1)
+        return means.T, np.linalg.pinv(rest @ rest.T)
 
     def price(self) -> float:
         """Return the cost of the steps and slopes by the Bayesian information criterion."""
@@ -102,71 +108,12 @@ class Trend:
 
 
 def _clipped(residuals: Floats, noise: float) -> Floats:
-    return np.clip(residuals, -_FARTHEST * noise, _FARTHEST * noise)
-
-
-def _slope_columns(size: int, slopes: list[Slope]) -> Floats:
-    """Return the number of values of each slope up to each value: slopes x values."""
-    places = np.arange(size, dtype=np.float64)
-    columns = [np.clip(places, slope.start, slope.end) - slope.start for slope in slopes]
-    return np.array(columns).reshape(len(slopes), size)
-
-
-def _inflation(residuals: Floats, noise: float) -> float:
-    """Return the factor by which similar neighbours raise the variance of a mean of many residuals.
-
-    It is the larger one of what the autocorrelation at lag 1 says, and of what the means of blocks say where they vary
-    at least twice as much as those of independent values.
-    """
-    kept = _clipped(residuals, noise)
-    total = float(kept @ kept)
-    if total <= 0:
-        return 1.0
-    first = float(kept[1:] @ kept[:-1]) / total
-    phi = min(max(first + (1 + 3 * first) / kept.size, 0.0), _MOST_PHI)
-    by_lag = (1 + phi) / (1 - phi)
-    length = max(8, math.isqrt(kept.size))
-    count = kept.size // length
-    if count < _BLOCKS:
-        return by_lag
-    means = kept[: count * length].reshape(count, length).mean(axis=1)
-    by_blocks = length * float(means.var(ddof=1)) / (total / kept.size)
-    return max(by_lag, min(by_blocks, 3 * by_lag)) if by_blocks > _CLEARLY else by_lag
+    return np.clip(residuals, -FARTHEST * noise, FARTHEST * noise)
 
 
 def fit_trend(values: Floats, places: tuple[int, ...], slopes: tuple[Slope, ...]) -> Trend:
-    """Fit the model with these places and slopes to ``values`` (finite, 1-D); O(n k^2) for k steps and slopes."""
-    size = values.size
-    indices = np.arange(size)
-    columns = [np.ones(size), *((indices >= place).astype(np.float64) for place in places)]
-    design = np.concatenate([np.array(columns), _slope_columns(size, list(slopes))]).T
-    q, r = np.linalg.qr(design)
-    # Fit, bring outliers near, and fit again.
-    target = values
-    fitted = q @ (q.T @ target)
-    for _ in range(_ROUNDS):
-        target = fitted + _clipped(values - fitted, _deviation(values - fitted))
-        fitted = q @ (q.T @ target)
-    inverse = np.linalg.inv(r)
-    residuals = values - fitted
-    noise = _deviation(residuals)
-    return Trend(
-        places=places,
-        slopes=slopes,
-        coefficients=inverse @ (q.T @ target),
-        covariance=inverse @ inverse.T,
-        fitted=fitted,
-        residuals=residuals,
-        noise=noise,
-        inflation=_inflation(residuals, noise),
-    )
-
-
-def _deviation(residuals: Floats) -> float:
-    """Return a robust standard deviation; where most residuals are 0 it is the ordinary one, and never 0."""
-    robust = MAD * float(np.median(np.abs(residuals)))
-    smallest = 1e-12 * float(np.abs(residuals).max(initial=0.0)) + 1e-300
-    return max(robust, 1e-6 * float(residuals.std()), smallest)
+    """Fit the model with these places and slopes to ``values`` (finite, 1-D, contiguous); O(n s^2) for s slopes."""
+    return Trend(places, slopes, *fit_levels(values, places, slopes))
 
 
 def advantage(steps: Trend, sloped: Trend) -> float:
@@ -179,17 +126,11 @@ def advantage(steps: Trend, sloped: Trend) -> float:
     return steps.cost(noise, inflation) - sloped.cost(noise, inflation)
 
 
-@dataclass(frozen=True, slots=True)
-class Rise:
-    """A stretch of slopes in one direction, from the value ``start`` to the value ``end``.
-
-    ``error`` is that of the size.
-    """
+class Rise(NamedTuple):
+    """A stretch of slopes in one direction, from the value ``start`` to the value ``end``."""
 
     start: int
     end: int
-    size: float
-    error: float
 
     @property
     def slow(self) -> bool:
@@ -202,90 +143,23 @@ def rises_of(trend: Trend) -> list[Rise]:
 
     A rest in between that is shorter than a slow change belongs to the stretch.
     """
-    knots = sorted({knot for slope in trend.slopes for knot in (slope.start, slope.end)})
+    knots = sorted({knot for slope in trend.slopes for knot in slope})
     slopes = list(zip(trend.slopes, trend.rates.tolist(), strict=True))
-    stretches: list[tuple[int, int, bool]] = []
+    stretches: list[tuple[Rise, bool]] = []
     for start, end in pairwise(knots):
         rate = sum(rate for slope, rate in slopes if slope.start <= start and end <= slope.end)
         if not rate:
             continue
-        goes_on = stretches and stretches[-1][2] is (rate > 0) and start - stretches[-1][1] < SHORTEST
-        stretches.append((stretches.pop()[0] if goes_on else start, end, rate > 0))
-    return [_rise(trend, start, end) for start, end, _ in stretches]
+        goes_on = stretches and stretches[-1][1] is (rate > 0) and start - stretches[-1][0].end < SHORTEST
+        stretches.append((Rise(stretches.pop()[0].start if goes_on else start, end), rate > 0))
+    return [rise for rise, _ in stretches]
 
 
-def _rise(trend: Trend, start: int, end: int) -> Rise:
-    overlaps = [max(0, min(end, slope.end) - max(start, slope.start)) for slope in trend.slopes]
-    weights = np.concatenate([np.zeros(1 + len(trend.places)), overlaps])
-    variance = float(weights @ trend.covariance @ weights) * trend.noise**2 * trend.inflation
-    return Rise(start, end, float(weights @ trend.coefficients), math.sqrt(max(variance, 0.0)))
-
-
-# Where a slope begins and ends: the best of all pairs of places on a grid, all compared at once.
-#
-# A slope between two places is the difference of two ramps, one that begins at each. With the levels between the steps
-# taken out, what a slope explains follows from the products of the ramps with each other and with the values, so a grid
-# of k places costs O(k n + k^2) and not O(k^2 n).
-
-
-_GRID: Final = 40
-_NEAR: Final = 12
-"""Places of the coarse grid, and of the fine one to each side of what the coarse one found."""
-
-_PART: Final = 80
-"""Values that are multiplied at a time."""
-
-_EXPLAINABLE: Final = 1e-9
-"""Slopes of which the levels leave a smaller share are set aside."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Ramps:
-    """Ramps from each place of a grid on, less the levels between the steps: what pairs of them explain."""
-
-    starts: NDArray[np.int64]
-    products: Floats
-    gram: Floats
-
-    def explained(self) -> Floats:
-        """Return the part of the sum of squares that the slope from each place to each other explains, -1 for too short ones."""
-        rises = np.diag(self.gram)
-        spread = rises[:, None] + rises[None, :] - 2 * self.gram
-        share = np.square(self.products[:, None] - self.products[None, :])
-        long_enough = self.starts[None, :] - self.starts[:, None] >= SHORTEST
-        usable = long_enough & (spread > _EXPLAINABLE * spread.max(initial=0.0))
-        return np.where(usable, share / np.where(usable, spread, 1.0), -1.0)
-
-
-def _ramps(values: Floats, places: tuple[int, ...], starts: NDArray[np.int64]) -> _Ramps:
-    firsts = np.array([0, *places])
-    counts = np.diff(np.array([0, *places, values.size]))
-    ramps = np.maximum(np.arange(values.size) - starts[:, None], 0.0)
-    ramps -= np.repeat(np.add.reduceat(ramps, firsts, axis=1) / counts, counts, axis=1)
-    # The ramps have no mean on any level, so the values need not be free of levels, only of a large offset.
-    products = _products(np.vstack([ramps, values - values.mean()]))
-    return _Ramps(starts, products[-1, :-1], products[:-1, :-1])
-
-
-def _products(rows: Floats) -> Floats:
-    """Return the products of all pairs of ``rows``, from parts so small that a linear algebra library starts no threads.
-
-    Its threads wait for each other actively, which costs many times the work where other processes keep the cores busy.
-    """
-    parts = (rows[:, first : first + _PART] for first in range(0, rows.shape[1], _PART))
-    return np.asarray(sum((part @ part.T for part in parts), np.zeros((len(rows), len(rows)))))
-
-
-def _best_on(values: Floats, places: tuple[int, ...], starts: NDArray[np.int64]) -> tuple[Slope, float]:
-    ramps = _ramps(values, places, starts)
-    explained = ramps.explained()
-    start, end = np.unravel_index(int(np.argmax(explained)), explained.shape)
-    return Slope(int(starts[start]), int(starts[end])), float(explained[start, end])
-
-
-def _around(slope: Slope, reach: int, size: int) -> NDArray[np.int64]:
-    offsets = np.linspace(-reach, reach, 2 * min(reach, _NEAR) + 1).round().astype(np.int64)
-    return np.unique(np.clip(np.concatenate([slope.start + offsets, slope.end + offsets]), 0, size - 1))
+def size_of_rise(trend: Trend, rise: Rise) -> tuple[float, float]:
+    """Return by how much the slopes move the level along a ``rise``, and the standard error of that."""
+    overlaps = [max(0, min(rise.end, slope.end) - max(rise.start, slope.start)) for slope in trend.slopes]
+    weights = np.array(overlaps, dtype=np.float64)
+    return float(weights @ trend.rates), math.sqrt(trend.variance_of_rise(weights))
 
 
 def best_slope(values: Floats, places: tuple[int, ...]) -> tuple[Slope, float] | None:
@@ -293,26 +167,14 @@ def best_slope(values: Floats, places: tuple[int, ...]) -> tuple[Slope, float] |
 
     None where no slope fits. ``values`` are finite, 1-D; how much is a sum of squares.
     """
-    size = values.size
-    if size <= SHORTEST:
-        return None
-    step = max(1, size // _GRID)
-    slope, explained = _best_on(values, places, np.unique(np.linspace(0, size - 1, _GRID + 1).round().astype(np.int64)))
-    # The grid becomes finer until it has every place.
-    while explained > 0:
-        slope, explained = max(
-            (slope, explained), _best_on(values, places, _around(slope, step, size)), key=lambda each: each[1]
-        )
-        if step <= _NEAR:
-            return slope, explained
-        step = -(-step // _NEAR)
-    return None
+    found = find_best_slope(values, places)
+    return None if found is None else (Slope(*found[:2]), found[2])
 
 
 def start_interval(values: Floats, places: tuple[int, ...], slope: Slope, worth: float) -> int:
     """Return the number of values that the start of ``slope`` may be off: the farthest one that explains less by at most ``worth``."""
     reach = max(0, slope.end - SHORTEST)
-    starts = np.unique(np.append(np.linspace(0, reach, 2 * _GRID).round().astype(np.int64), (slope.start, slope.end)))
-    explained = _ramps(values, places, starts).explained()[:, np.searchsorted(starts, slope.end)]
+    starts = np.unique(np.append(np.linspace(0, reach, 2 * GRID).round().astype(np.int64), (slope.start, slope.end)))
+    explained = explain_slopes(values, places, starts)[:, np.searchsorted(starts, slope.end)]
     likely = starts[explained >= explained.max() - worth]
     return int(np.abs(likely - slope.start).max(initial=0))

@@ -1,0 +1,42 @@
+"""Fit levels, steps and slow changes in C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knickpoint.native.binding import lib
+from knickpoint.native.trend.reference import Fit, Slopes
+
+Floats = NDArray[np.float64]
+
+
+def fit_levels(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
+    """Fit the levels and slopes of ``values``; see the reference."""
+    size, steps, count = values.size, len(places), len(slopes)
+    room = np.empty((2, size))
+    coefficients, facts = np.empty(1 + steps + count), np.empty(2)
+    begins, ends = np.array(places, np.int64), np.array(slopes, np.int64)
+    if lib.kp_fit_trend(values, size, begins, steps, ends, count, coefficients, room[0], room[1], facts):
+        raise MemoryError
+    return Fit(coefficients, room[0], room[1], *facts.tolist())
+
+
+def explain_slopes(values: Floats, places: Sequence[int], starts: NDArray[np.int64]) -> Floats:
+    """Return what the slope from each start to each other explains; see the reference."""
+    explained = np.empty((starts.size, starts.size))
+    begins = np.array(places, np.int64)
+    if lib.kp_explain_slopes(values, values.size, begins, begins.size, starts, starts.size, explained):
+        raise MemoryError
+    return explained
+
+
+def best_slope(values: Floats, places: Sequence[int]) -> tuple[int, int, float] | None:
+    """Return the slope that explains most of ``values``, and how much; see the reference."""
+    begins, slope, explained = np.array(places, np.int64), np.empty(2, np.int64), np.empty(1)
+    found = lib.kp_best_slope(values, values.size, begins, begins.size, slope, explained)
+    if found < 0:
+        raise MemoryError
+    return (int(slope[0]), int(slope[1]), float(explained[0])) if found else None
