@@ -15,7 +15,7 @@ def series(seed: int, size: int) -> tuple[np.ndarray, tuple[int, ...]]:
     """Return noise with a slope and steps, at places that leave levels of 3 values or more."""
     draw = np.random.default_rng(seed)
     places = tuple(sorted(set((3 * draw.integers(1, size // 3, draw.integers(0, 6))).tolist())))
-    values = draw.normal(size=size) + 1000 * (seed % 2)
+    values: np.ndarray = draw.normal(size=size) + 1000 * (seed % 2)
     values += np.clip(np.arange(size) - size // 3, 0, size // 2) * draw.normal() * 0.1
     for place in places:
         values[place:] += 5 * draw.normal()
@@ -42,7 +42,7 @@ def test_compiled_and_numpy_fit_alike(seed: int, size: int) -> None:
     for slopes in ([], [(0, 30)], [(0, 30), (5, size - 1), (size // 4, size // 2)]):
         fit, expected = (fitting(values, places, slopes) for fitting in (fit_levels, reference.fit_levels))
         for found, other in zip(fit, expected, strict=True):
-            assert np.allclose(found, other, rtol=1e-6, atol=1e-6)
+            assert np.allclose(np.asarray(found), np.asarray(other), rtol=1e-6, atol=1e-6)
 
 
 def test_a_slope_is_found_at_every_place_of_a_series_of_any_length() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from knickpoint.native.choice import choose
 from knickpoint.native.trend import reference
+from knickpoint.native.trend.reference import SHORTEST
 
-__all__ = ["best_slope", "explain_slopes", "fit_levels"]
+__all__ = ["SHORTEST", "best_slope", "explain_slopes", "fit_levels"]
 
 fit_levels = choose(reference.fit_levels)
 explain_slopes = choose(reference.explain_slopes)

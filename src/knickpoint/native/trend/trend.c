@@ -71,8 +71,8 @@ static void subtract(double *v, const double *from, double times, int64_t n)
 }
 
 /* The slopes without their level means and without each other, each of length 1 or none: q; r has what they were. */
-static void separate_slopes(const Levels *all, const int64_t *slopes, int64_t s, double *q,
-                            double (*r)[KP_MOST_SLOPES], double *means)
+static void separate_slopes(const Levels *all, const int64_t *slopes, int64_t s, double *q, double (*r)[KP_MOST_SLOPES],
+                            double *means)
 {
     int64_t n = all->n;
     for (int64_t j = 0; j < s; j++) {
@@ -327,7 +327,7 @@ static int64_t order_places(double *at, int64_t count, int64_t n, int64_t *out)
     int64_t kept = 0;
     for (int64_t c = 0; c < count; c++) {
         double place = rint(at[c]);
-        int64_t whole = place < 0 ? 0 : place > (double)(n - 1) ? n - 1 : (int64_t)place, i = kept;
+        int64_t whole = place<0 ? 0 : place>(double)(n - 1) ? n - 1 : (int64_t)place, i = kept;
         while (i > 0 && out[i - 1] > whole)
             i--;
         if (i > 0 && out[i - 1] == whole)
@@ -374,8 +374,8 @@ int64_t kp_best_slope(const double *x, int64_t n, const int64_t *places, int64_t
     for (int refined = 0; *explained > 0 && !refined; step = (step + KP_NEARBY - 1) / KP_NEARBY) {
         int64_t half = step < KP_NEARBY ? step : KP_NEARBY, count = 2 * half + 1;
         for (int64_t i = 0; i < count; i++) {
-            double offset = i < count - 1 ? (double)i * ((double)(2 * step) / (double)(count - 1)) - (double)step
-                                          : (double)step;
+            double offset =
+                i < count - 1 ? (double)i * ((double)(2 * step) / (double)(count - 1)) - (double)step : (double)step;
             at[i] = (double)slope[0] + rint(offset);
             at[count + i] = (double)slope[1] + rint(offset);
         }

@@ -24,7 +24,6 @@ from knickpoint.detect.patterns.drift.findings import (
     reference_checks,
 )
 from knickpoint.detect.patterns.drift.trend import (
-    SHORTEST,
     Rise,
     Slope,
     Trend,
@@ -38,6 +37,7 @@ from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import LOCATION_INTERVAL, Check, Movement, Step
+from knickpoint.native.trend import SHORTEST
 
 Floats = NDArray[np.float64]
 

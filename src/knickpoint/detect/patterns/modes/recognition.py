@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -110,7 +111,7 @@ def find_modes(subject: Subject) -> Pattern | None:
 def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
     """Return the modes of ``values`` that have steps at ``breaks``, None if it is likelier that all are steps."""
     visits = find_visits(values, breaks)
-    if not _may_flip(visits, len(breaks)):
+    if visits is None or not _may_flip(visits, len(breaks)):
         return None
     found = divide_visits(visits)
     if found.log_odds < _LEAST_ODDS or not any(regime.flips for regime in found.regimes):
@@ -120,7 +121,7 @@ def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
         # again.
         regimes = relocate(values, visits, found.regimes)
         visits = sort_again(values, visits, levels_of_regimes(values, visits, regimes))
-        if visits.levels.size < 2:
+        if visits is None or visits.levels.size < 2:
             return None
         found = divide_visits(visits)
         if not any(regime.flips for regime in found.regimes):
@@ -156,11 +157,13 @@ def levels_recur(steps: Sequence[Step]) -> bool:
     if len(steps) <= _FEW_STEPS and min(step.after.count for step in steps[:-1]) >= _LONG_VISIT:
         return False
     levels = [steps[0].before.median, *(step.after.median for step in steps)]
-    return any(
-        abs(levels[number] - earlier) <= abs(levels[number] - levels[number - 1]) / 2
-        for number in range(2, len(levels))
-        for earlier in levels[: number - 1]
-    )
+    earlier: list[float] = []
+    for left, before, level in zip(levels, levels[1:], levels[2:], strict=False):
+        insort(earlier, left)
+        place = bisect_left(earlier, level)
+        if any(abs(level - near) <= abs(level - before) / 2 for near in earlier[max(place - 1, 0) : place + 1]):
+            return True
+    return False
 
 
 def _findings(subject: Subject, breaks: Sequence[int], modes: _Modes) -> tuple[Step, ...]:

@@ -13,13 +13,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.distribution import MAD
+from knickpoint.native.modes import MOST_LEVELS, likeliest_modes
+from knickpoint.native.regions import describe_regions
 
 # Sort the values of a series into modes: the levels that its steps lie between, and the mode of each value.
 
@@ -64,25 +66,36 @@ class Visits:
         return self.modes.size - self.levels.size
 
 
-def find_visits(values: Floats, breaks: Sequence[int]) -> Visits:
-    """Sort ``values`` (1-D, finite) into the levels that ``breaks`` (first places of new levels, ascending) separate."""
-    noise = _at_least_rounding(values, _noise_within(values, breaks))
-    levels = [(float(np.median(values[first:stop])), stop - first) for first, stop in _bounds(values, breaks)]
-    return _visits(values, _distinct_levels(levels, noise), noise)
+def find_visits(values: Floats, breaks: Sequence[int]) -> Visits | None:
+    """Sort ``values`` (1-D, finite) into the levels that ``breaks`` (first places of new levels, ascending) separate.
+
+    None where there are more than 64 distinct levels.
+    """
+    bounds = [0, *breaks, values.size]
+    medians = np.array([region.median for region in describe_regions(values, bounds) if region])
+    counts = np.diff(bounds)
+    noise = _at_least_rounding(values, _noise_within(values, np.repeat(medians, counts), counts.size))
+    levels = _distinct_levels(list(zip(medians.tolist(), counts.tolist(), strict=True)), noise)
+    return _visits(values, levels, noise)
 
 
-def sort_again(values: Floats, visits: Visits, levels: Sequence[tuple[float, int]]) -> Visits:
-    """Sort ``values`` again, into better ``levels`` (each with how many values it has) than those of ``visits``."""
+def sort_again(values: Floats, visits: Visits, levels: Sequence[tuple[float, int]]) -> Visits | None:
+    """Sort ``values`` again, into better ``levels`` (each with how many values it has) than those of ``visits``.
+
+    None where there are more than 64 distinct levels.
+    """
     around = np.abs(values - visits.levels[visits.labels])
     noise = _at_least_rounding(values, min(MAD * float(np.median(around)), visits.noise))
     return _visits(values, _distinct_levels(levels, noise), noise)
 
 
-def _visits(values: Floats, levels: Floats, noise: float) -> Visits:
-    """Estimate the modes and the values that belong to them from each other."""
+def _visits(values: Floats, levels: Floats, noise: float) -> Visits | None:
+    """Estimate the modes and the values that belong to them from each other, None where there are too many."""
+    if levels.size > MOST_LEVELS:
+        return None
     labels = np.zeros(values.size, np.int64)
     for _ in range(_ROUNDS):
-        labels = _likeliest_modes(values, levels, noise)
+        labels = likeliest_modes(values, levels, noise, _FURTHEST, _SWITCH)
         used, labels = np.unique(labels, return_inverse=True)
         levels = np.array([float(np.median(values[labels == mode])) for mode in range(used.size)])
     starts = np.flatnonzero(np.diff(labels, prepend=labels[0] - 1))
@@ -94,52 +107,42 @@ def _at_least_rounding(values: Floats, noise: float) -> float:
     return max(noise, _ROUNDING * float(np.abs(values).max()), math.ulp(0.0))
 
 
-def _bounds(values: Floats, breaks: Sequence[int]) -> list[tuple[int, int]]:
-    ends = [0, *breaks, values.size]
-    return list(pairwise(ends))
-
-
-def _noise_within(values: Floats, breaks: Sequence[int]) -> float:
-    """Return the robust standard deviation of the values around the medians of their levels."""
-    around = [np.abs(values[first:stop] - np.median(values[first:stop])) for first, stop in _bounds(values, breaks)]
-    free = max(values.size - len(around), values.size // 2, 1)
-    return MAD * float(np.median(np.concatenate(around))) * math.sqrt(values.size / free)
+def _noise_within(values: Floats, medians: Floats, levels: int) -> float:
+    """Return the robust standard deviation of the values around the ``medians`` of their levels."""
+    free = max(values.size - levels, values.size // 2, 1)
+    return MAD * float(np.median(np.abs(values - medians))) * math.sqrt(values.size / free)
 
 
 def _distinct_levels(found: Sequence[tuple[float, int]], noise: float) -> Floats:
     """Return the ``found`` levels, ascending.
 
-    Those too near to be two modes are merged by their weights, the nearest first.
+    Those too near to be two modes are merged by their weights, the nearest first; O(k log k) for k levels.
     """
-    levels = sorted(found)
-    while len(levels) > 1:
-        gaps = [above[0] - below[0] for below, above in pairwise(levels)]
-        nearest = min(range(len(gaps)), key=gaps.__getitem__)
-        if gaps[nearest] >= _SEPARATION * noise:
+    levels: dict[int, tuple[float, int]] = dict(enumerate(sorted(found)))
+    above = {number: number + 1 for number in range(len(levels) - 1)}
+    below = {number + 1: number for number in range(len(levels) - 1)}
+
+    def gap(low: int) -> tuple[float, int, int]:
+        return levels[above[low]][0] - levels[low][0], low, above[low]
+
+    gaps = [gap(low) for low in above]
+    heapify(gaps)
+    while gaps:
+        apart, low, high = heappop(gaps)
+        if above.get(low) != high or apart != levels[high][0] - levels[low][0]:
+            continue  # one of the two was merged since
+        if apart >= _SEPARATION * noise:
             break
-        (low, few), (high, many) = levels[nearest : nearest + 2]
-        levels[nearest : nearest + 2] = [((low * few + high * many) / (few + many), few + many)]
-    return np.array([level for level, _ in levels])
-
-
-def _likeliest_modes(values: Floats, levels: Floats, noise: float) -> Places:
-    """Return the cheapest mode of each value, where values far from their mode and switches have their price.
-
-    This is the algorithm of Viterbi; each switch costs the same, so a step of it takes time linear in the modes.
-    """
-    distances = np.minimum(((values[:, None] - levels) / noise) ** 2 / 2, _FURTHEST).tolist()
-    cheapest, came_from = list(distances[0]), []
-    for row in distances[1:]:
-        best = min(cheapest)
-        origin, entry = cheapest.index(best), best + _SWITCH
-        came_from.append([mode if cost <= entry else origin for mode, cost in enumerate(cheapest)])
-        cheapest = [min(cost, entry) + distance for cost, distance in zip(cheapest, row, strict=True)]
-    mode = cheapest.index(min(cheapest))
-    backwards = [mode]
-    for row_from in reversed(came_from):
-        mode = row_from[mode]
-        backwards.append(mode)
-    return np.array(backwards[::-1], np.int64)
+        (level, few), (other, many) = levels[low], levels.pop(high)
+        levels[low] = ((level * few + other * many) / (few + many), few + many)
+        del above[low]
+        if high in above:
+            above[low] = above.pop(high)
+            below[above[low]] = low
+            heappush(gaps, gap(low))
+        if low in below:
+            heappush(gaps, gap(below[low]))
+    return np.array([level for level, _ in levels.values()])
 
 
 _STEP: Final = math.log(1 / 200)

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from knickpoint.native import COMPILED
+from knickpoint.native.modes import MOST_LEVELS, likeliest_modes, reference
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
+
+
+@given(st.integers(0, 10**6), st.integers(1, 200), st.integers(1, MOST_LEVELS))
+def test_compiled_and_python_find_the_same_modes(seed: int, size: int, count: int) -> None:
+    draw = np.random.default_rng(seed)
+    levels = np.sort(draw.integers(0, 100, count)).astype(np.float64)
+    values = levels[np.repeat(draw.integers(0, count, size), 4)[:size]] + draw.normal(size=size)
+    found, expected = (find(values, levels, 1.0, 4.5, 3.0) for find in (likeliest_modes, reference.likeliest_modes))
+    assert found.tolist() == expected.tolist()
+
+
+def test_a_lone_spike_is_not_a_visit_and_two_values_are() -> None:
+    spike, visit = (np.array([0.0] * 9 + [10.0] * length + [0.0] * 9) for length in (1, 2))
+    levels = np.array([0.0, 10.0])
+    assert likeliest_modes(spike, levels, 1.0, 4.5, 3.0).sum() == 0
+    assert np.flatnonzero(likeliest_modes(visit, levels, 1.0, 4.5, 3.0)).tolist() == [9, 10]
