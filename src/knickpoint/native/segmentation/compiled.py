@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from knickpoint.native.binding import lib
 from knickpoint.native.forest.compiled import pack_forest
 from knickpoint.native.forest.forest import Forest
+from knickpoint.native.segmentation.constants import SHORTEST
 from knickpoint.native.segmentation.result import Segmentation, Segmentations
 
 _PROOFS = int(lib.kp_segment_proofs())
@@ -21,7 +22,7 @@ _ROW = 1 + _PROOFS + int(lib.kp_segment_features())
 
 def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
     """Find and prune the candidates of ``values``; see the reference."""
-    capacity = 24 + values.size // 40
+    capacity = 1 + values.size // SHORTEST  # candidates at most; the whole path has more rows
     packed, facts = pack_forest(forest), np.zeros(4)
     while True:
         places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))

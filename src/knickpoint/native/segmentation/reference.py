@@ -53,11 +53,8 @@ def _examine(series: Series, forest: Forest, places: Sequence[int], i: int) -> _
 
 def _weakest(scores: Sequence[float]) -> int:
     """Return the row with the least score, the first of equal ones."""
-    weakest = 0
-    for row, score in enumerate(scores):
-        if score < scores[weakest] - TIE:
-            weakest = row
-    return weakest
+    least = min(scores)
+    return next(row for row, score in enumerate(scores) if score <= least + TIE)
 
 
 def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001

@@ -6,9 +6,10 @@
    autocorrelation do not fool (features.c), and judged by decision trees and by a proof that needs none (forest.c,
    proof.c). Dropping a candidate joins two levels, so its neighbours are placed and described anew: bottom-up
    segmentation as in Keogh and others (ICDM 2001), with a learnt criterion. O(n) time for the paths, O(k) descriptions
-   of at most 2 x 100 values and O(k^2) comparisons for k candidates, O(n) memory. The guide page of the default method
-   has the whole of it. */
+   of at most 2 x 100 values and O(k log k) comparisons for k candidates, O(n) memory. The guide page of the default
+   method has the whole of it. */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,58 +48,163 @@ static double judge_by_rule(const double *features)
     return by_mean < by_rank ? by_mean : by_rank;
 }
 
-/* Describe the candidates from first to last, and judge them together. */
-static void examine(Series *s, const KpForest *forest, const int *places, int k, int first, int last,
-                    double (*rows)[ROW])
+/* The candidates that are left, in a list, and a tree of their scores: place, row and score of a slot stay where they
+   are, so dropping one takes O(log k). least[slots + i] is the score of slot i, infinite once it is dropped, and
+   least[j] the lesser one of least[2 j] and least[2 j + 1]. */
+typedef struct {
+    int *places, *before, *after, k, slots, first;
+    double (*rows)[ROW], *least;
+} Left;
+
+static int open_left(Left *left, int *places, int k)
 {
-    if (first < 0)
-        first = 0;
-    if (last > k - 1)
-        last = k - 1;
-    for (int i = first; i <= last; i++) {
+    memset(left, 0, sizeof *left);
+    left->places = places;
+    left->k = k;
+    for (left->slots = 1; left->slots < k; left->slots *= 2)
+        ;
+    left->rows = malloc((size_t)(k + 1) * sizeof *left->rows);
+    left->least = malloc((size_t)left->slots * 2 * sizeof(double));
+    left->before = malloc((size_t)(k + 1) * 2 * sizeof(int));
+    if (!left->rows || !left->least || !left->before)
+        return -1;
+    left->after = left->before + k + 1;
+    for (int i = 0; i < k; i++) {
+        left->before[i] = i - 1;
+        left->after[i] = i + 1 < k ? i + 1 : -1;
+    }
+    left->first = k ? 0 : -1;
+    for (int i = 0; i < 2 * left->slots; i++)
+        left->least[i] = INFINITY;
+    return 0;
+}
+
+static void close_left(Left *left)
+{
+    free(left->rows);
+    free(left->least);
+    free(left->before);
+}
+
+static void set_score(Left *left, int slot, double score)
+{
+    int i = left->slots + slot;
+    left->least[i] = score;
+    for (i /= 2; i; i /= 2)
+        left->least[i] = left->least[2 * i] < left->least[2 * i + 1] ? left->least[2 * i] : left->least[2 * i + 1];
+}
+
+/* The weakest candidate, the first of equal ones. */
+static int weakest_left(const Left *left)
+{
+    int i = 1;
+    double bound = left->least[1] + KP_TIE;
+    while (i < left->slots)
+        i = 2 * i + (left->least[2 * i] > bound);
+    return i - left->slots;
+}
+
+/* The places of a candidate and of up to two on each side of it; returns how many there are. at is its own number. */
+static int places_around(const Left *left, int slot, int *around, int *at)
+{
+    int count = 0, one = left->before[slot], two = one < 0 ? -1 : left->before[one];
+    if (two >= 0)
+        around[count++] = left->places[two];
+    if (one >= 0)
+        around[count++] = left->places[one];
+    *at = count;
+    around[count++] = left->places[slot];
+    one = left->after[slot];
+    two = one < 0 ? -1 : left->after[one];
+    if (one >= 0)
+        around[count++] = left->places[one];
+    if (two >= 0)
+        around[count++] = left->places[two];
+    return count;
+}
+
+/* Describe the candidates in some slots, at most PART, and judge them together. */
+enum { PART = 16 };
+
+static void examine(Series *s, const KpForest *forest, Left *left, const int *slots, int count)
+{
+    double rows[PART][ROW];
+    for (int i = 0; i < count; i++) {
         double *proof = rows[i] + 1, *features = proof + PROOFS;
+        int around[5], at, held = places_around(left, slots[i], around, &at);
         Spot spot;
-        kp_survey(s, places, k, i, &spot);
-        kp_describe(s, &spot, k, features);
+        kp_survey(s, around, held, at, &spot);
+        kp_describe(s, &spot, left->k, features);
         kp_prove(s, &spot, proof);
         if (!forest->trees)
             rows[i][0] = judge_by_rule(features);
     }
-    if (forest->trees && first <= last)
-        kp_judge(forest, rows[first], ROW, 1 + PROOFS, last - first + 1);
-    for (int i = first; i <= last; i++)
+    if (forest->trees && count)
+        kp_judge(forest, rows[0], ROW, 1 + PROOFS, count);
+    for (int i = 0; i < count; i++) {
         rows[i][0] += kp_certainty(rows[i] + 1);
+        memcpy(left->rows[slots[i]], rows[i], sizeof rows[i]);
+        set_score(left, slots[i], rows[i][0]);
+    }
 }
 
-/* Drop the weakest candidate until all reach the threshold; rows has room for k. Returns how many stay, -2 when the
-   record is full. */
-static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int *places, int k,
-                 double (*rows)[ROW], Record *out)
+static void examine_all(Series *s, const KpForest *forest, Left *left)
 {
-    examine(s, forest, places, k, 0, k - 1, rows);
+    int slots[PART], count = 0;
+    for (int slot = left->first; slot >= 0; slot = left->after[slot]) {
+        slots[count++] = slot;
+        if (count == PART || left->after[slot] < 0) {
+            examine(s, forest, left, slots, count);
+            count = 0;
+        }
+    }
+}
+
+/* Take a candidate out of the list; its neighbours have new levels beside them: one on each side moves, two on each
+   side change their features. */
+static void drop(Series *s, const KpForest *forest, Left *left, int slot)
+{
+    int one = left->before[slot], other = left->after[slot], slots[4], count = 0;
+    if (one >= 0)
+        left->after[one] = other;
+    else
+        left->first = other;
+    if (other >= 0)
+        left->before[other] = one;
+    left->k--;
+    set_score(left, slot, INFINITY);
+
+    if (one >= 0 && left->before[one] >= 0)
+        slots[count++] = left->before[one];
+    for (int side = 0; side < 2; side++) {
+        int moved = side ? other : one;
+        if (moved < 0)
+            continue;
+        int around[5], at, held = places_around(left, moved, around, &at);
+        kp_relocate(s, around, held, at);
+        left->places[moved] = around[at];
+        slots[count++] = moved;
+    }
+    if (other >= 0 && left->after[other] >= 0)
+        slots[count++] = left->after[other];
+    examine(s, forest, left, slots, count);
+}
+
+/* Drop the weakest candidate until all reach the threshold. Returns how many stay, -2 when the record is full. */
+static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, Left *left, Record *out)
+{
     for (int round = 0;; round++) {
-        /* The weakest, the first of equal ones; what is dropped is written, in the end what stays. */
-        int weakest = 0;
-        for (int i = 1; i < k; i++)
-            if (rows[i][0] < rows[weakest][0] - KP_TIE)
-                weakest = i;
-        int end = !k || rows[weakest][0] >= threshold;
-        for (int i = 0; i < k; i++)
-            if ((end || whole_path || i == weakest) && write_row(out, end ? -1 : round, places[i], rows[i]))
+        /* What is dropped is written, in the end what stays. */
+        int weakest = left->k ? weakest_left(left) : -1;
+        int end = weakest < 0 || left->rows[weakest][0] >= threshold;
+        for (int slot = left->first; slot >= 0 && (end || whole_path); slot = left->after[slot])
+            if (write_row(out, end ? -1 : round, left->places[slot], left->rows[slot]))
                 return -2;
         if (end)
-            return k;
-
-        k--;
-        memmove(places + weakest, places + weakest + 1, (size_t)(k - weakest) * sizeof(int));
-        memmove(rows + weakest, rows + weakest + 1, (size_t)(k - weakest) * sizeof *rows);
-
-        /* The neighbours have new levels beside them: one on each side moves, two on each side change their features.
-         */
-        for (int i = weakest - 1; i <= weakest; i++)
-            if (i >= 0 && i < k)
-                kp_relocate(s, places, k, i);
-        examine(s, forest, places, k, weakest - 2, weakest + 1, rows);
+            return left->k;
+        if (!whole_path && write_row(out, round, left->places[weakest], left->rows[weakest]))
+            return -2;
+        drop(s, forest, left, weakest);
     }
 }
 
@@ -157,14 +263,18 @@ static int search(const double *x, int64_t n, const KpForest *forest, double thr
         k = kp_find_candidates(&s, candidates);
     if (k > 0)
         k = kp_place_candidates(&s, candidates, k, candidates + 2 * n);
-    double (*described)[ROW] = k < 0 ? NULL : malloc((size_t)(k + 1) * sizeof *described);
-    int stay = described ? prune(&s, forest, threshold, whole_path, candidates, k, described, out) : -1;
+    Left left;
+    int stay = open_left(&left, candidates, k < 0 ? 0 : k) || k < 0 ? -1 : 0;
+    if (!stay) {
+        examine_all(&s, forest, &left);
+        stay = prune(&s, forest, threshold, whole_path, &left, out);
+    }
 
     facts[0] = s.scale;
     facts[1] = s.phi;
     facts[2] = s.square;
     facts[3] = s.tail;
-    free(described);
+    close_left(&left);
     free(candidates);
     free(s.scratch);
     return stay;
