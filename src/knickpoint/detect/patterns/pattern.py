@@ -5,13 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries
 from knickpoint.model.step import Candidate, Flipping, Step
+
+
+class StepSearch(Protocol):
+    """A search by a method with its settings."""
+
+    def __call__(self, measured: NDArray[np.float64], *, evidence: bool = True) -> tuple[Step, ...]:
+        """Find the steps in other ``measured`` values of the same rows, without ``evidence`` where places are enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +39,7 @@ class Subject:
     steps: tuple[Step, ...]
     noise: float
     autocorrelation: float
-    search: Callable[[NDArray[np.float64]], tuple[Step, ...]]
+    search: StepSearch
 
 
 @dataclass(frozen=True, slots=True)

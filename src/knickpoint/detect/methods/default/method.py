@@ -237,9 +237,8 @@ def _pattern_of(
     """Return the pattern that describes the kept steps together better than each by itself."""
     steps = _steps_of(values, series, found, acceptance, evidence=settings.evidence)
     scale, phi, _, _ = found.facts
-    subject = Subject(
-        values, series, steps, scale, phi, partial(_search_again, values, series, acceptance, settings.evidence)
-    )
+    search_again = partial(_search_again, values, series, acceptance, settings)
+    subject = Subject(values, series, steps, scale, phi, search_again)
     pattern = recognise(subject, _recognisers(settings))
     if settings.noise and not pattern.flipping:
         pattern = _with_noise(pattern, find_noise_changes(values, series, pattern.steps, settings.false_alarms))
@@ -283,14 +282,16 @@ def _search_again(
     values: NDArray[np.float64],
     series: MeasuredSeries,
     acceptance: Acceptance,
-    evidence: bool,  # noqa: FBT001  # bound by position in a partial
+    settings: _Settings,
     measured: NDArray[np.float64],
+    *,
+    evidence: bool = True,
 ) -> tuple[Step, ...]:
     """Return the steps of a series that has the values ``measured`` where ``values`` has measured ones."""
     again = np.full(values.size, np.nan)
     again[series.rows] = measured
     found = segment(np.ascontiguousarray(measured), load_model().forest, acceptance.bound)
-    return _steps_of(again, series, found, acceptance, evidence=evidence)
+    return _steps_of(again, series, found, acceptance, evidence=evidence and settings.evidence)
 
 
 def _candidates_of(

@@ -68,9 +68,11 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     if values.size <= SHORTEST or not _may_drift(subject, places):
         return None
     unit = safe_unit(values)
-    found = search_trend(
-        values / unit, places, lambda scaled, moved: _places_of(subject, _steps_beside(subject, scaled, moved))
-    )
+
+    def places_beside(scaled: Floats, moved: Floats) -> tuple[int, ...]:
+        return _places_of(subject, _steps_beside(subject, scaled, moved, evidence=False))
+
+    found = search_trend(values / unit, places, places_beside)
     if found is None or found.advantage < BETTER:
         return None
     trend = found.trend
@@ -80,10 +82,10 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     return _pattern(subject, replace(found, trend=trend), beside, unit, effect)
 
 
-def _steps_beside(subject: Subject, scaled: Floats, moved: Floats) -> tuple[Step, ...]:
+def _steps_beside(subject: Subject, scaled: Floats, moved: Floats, *, evidence: bool = True) -> tuple[Step, ...]:
     """Return the steps in values less what slopes have ``moved`` them by, without those that rounding or its misfit make."""
     smallest = _NEGLIGIBLE * float(np.abs(moved).max(initial=0.0))
-    return tuple(step for step in subject.search(scaled - moved) if abs(step.size) > smallest)
+    return tuple(step for step in subject.search(scaled - moved, evidence=evidence) if abs(step.size) > smallest)
 
 
 def _places_of(subject: Subject, steps: tuple[Step, ...]) -> tuple[int, ...]:

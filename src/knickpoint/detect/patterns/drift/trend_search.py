@@ -32,6 +32,10 @@ _MOST_ROUNDS: Final = 4
 _MOST_STAIRS: Final = 4
 _MOST_STEPS: Final = 32
 """Steps beside which slopes are fitted: a fit takes time in proportion to their square, and a trend has few of them."""
+_MOST_SEARCHED: Final = 32_000
+_FEWEST_SEARCHES: Final = 4
+"""Values in which steps are searched beside slopes, all searches together, and searches that are made in any case."""
+
 _SHORTEST_LEVEL: Final = 3
 _WORTH_A_SLOPE: Final = 3.0
 """What a further slope has to explain, in logarithms of the number of values."""
@@ -56,14 +60,15 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch) -> Searche
 
     ``places`` are the steps of the first search, ``search`` finds steps beside slopes.
     """
+    searches = _Searches(search, max(_FEWEST_SEARCHES, _MOST_SEARCHED // values.size))
     steps = fit_trend(values, places, ())
     sloped: list[Trend] = []
     for start in _starts(values, places):
-        sloped += _sloped_from(values, start, steps, search)
+        sloped += _sloped_from(values, start, steps, searches)
         if sloped and _fits(sloped[-1], steps):
             break
     else:
-        sloped += _curved(values, steps, search) if len(places) >= _STEPS_OF_A_CURVE else []
+        sloped += _curved(values, steps, searches) if len(places) >= _STEPS_OF_A_CURVE else []
     # Where slopes overlap, the level may move fast, or to and fro: such a model is none of slow changes.
     sloped = [trend for trend in sloped if all(rise.slow for rise in rises_of(trend))]
     if not sloped:
@@ -78,6 +83,23 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch) -> Searche
     beside = min(most + len(places), _MOST_STEPS)
     stairs = [*_stairs(values, steps, most), *_stairs(values, fit_trend(values, best.places, ()), beside)]
     return SearchedTrend(best, min([better, *(advantage(each, best) for each in stairs)]))
+
+
+class _Searches:
+    """A search for steps that is asked a bounded number of times; what is asked again costs nothing."""
+
+    def __init__(self, search: PlaceSearch, most: int) -> None:
+        self._search, self._most = search, most
+        self._found: dict[bytes, Places] = {}
+
+    def __call__(self, values: Floats, moved: Floats) -> Places | None:
+        """Return the steps in ``values`` less what slopes have ``moved`` them by, None where too many were asked for."""
+        key = moved.tobytes()
+        if key not in self._found:
+            if len(self._found) >= self._most:
+                return None
+            self._found[key] = self._search(values, moved)
+        return self._found[key]
 
 
 def _stairs(values: Floats, trend: Trend, most: int) -> Iterator[Trend]:
@@ -127,7 +149,7 @@ def _starts(values: Floats, places: Places) -> list[Places]:
     return [start for start in starts if len(start) <= _MOST_STEPS]
 
 
-def _sloped_from(values: Floats, places: Places, steps: Trend, search: PlaceSearch) -> list[Trend]:
+def _sloped_from(values: Floats, places: Places, steps: Trend, search: _Searches) -> list[Trend]:
     """Return models with one slope, two and so on, as long as a further one explains enough.
 
     None where the first one, beside ``places``, is no better than ``steps``.
@@ -146,7 +168,7 @@ def _sloped_from(values: Floats, places: Places, steps: Trend, search: PlaceSear
     return found
 
 
-def _curved(values: Floats, steps: Trend, search: PlaceSearch) -> list[Trend]:
+def _curved(values: Floats, steps: Trend, search: _Searches) -> list[Trend]:
     """Return a model with as many slopes as a curve needs, and with the steps that these leave.
 
     None where the slopes by themselves are no better than ``steps``.
@@ -170,14 +192,16 @@ def _with_further_slope(values: Floats, trend: Trend) -> Trend | None:
     return fit_trend(values, trend.places, (*trend.slopes, further[0]))
 
 
-def _alternated(values: Floats, trend: Trend, search: PlaceSearch) -> Trend | None:
+def _alternated(values: Floats, trend: Trend, search: _Searches) -> Trend | None:
     """Find steps in what the slopes leave and fit the slopes beside them, in turn until nothing changes.
 
-    None where the slopes leave more than :data:`_MOST_STEPS` steps.
+    None where the slopes leave more than :data:`_MOST_STEPS` steps, or no search for steps is left to begin with.
     """
     seen: set[tuple[Places, tuple[Slope, ...]]] = set()
     for _ in range(_MOST_ROUNDS):
         places = search(values, trend.moved())
+        if places is None:
+            return trend if seen else None
         if len(places) > _MOST_STEPS:
             return None
         slopes = _fitted_slopes(trend, places)
