@@ -20,18 +20,31 @@ _FEW = 48
 _ROW = 1 + _PROOFS + int(lib.kp_segment_features())
 
 
-def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
+def segment(
+    values: NDArray[np.float64],
+    forest: Forest,
+    threshold: float,
+    whole_path: bool,  # noqa: FBT001
+    begun: Segmentation | None = None,
+) -> Segmentation:
     """Find and prune the candidates of ``values``; see the reference."""
     capacity = 1 + values.size // SHORTEST  # candidates at most; the whole path has more rows
     packed, facts = pack_forest(forest), np.zeros(4)
+    stay = np.zeros(0, np.int64) if begun is None else np.flatnonzero(begun.rounds < 0)
     while True:
         places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))
+        if begun is not None and stay.size:
+            places[: stay.size, 1] = begun.indices[stay]
+            rows[: stay.size] = np.column_stack([begun.scores[stay], begun.proofs[stay], begun.features[stay]])
+        dropped = 0 if begun is None else begun.rounds.size - stay.size
         used = lib.kp_segment(
             values,
             values.size,
             packed,
             threshold,
             whole_path,
+            dropped,
+            stay.size,
             capacity,
             places,
             rows,
@@ -42,7 +55,18 @@ def segment(values: NDArray[np.float64], forest: Forest, threshold: float, whole
         if used >= 0:
             break
         capacity *= 16
-    return _unpacked(places[:used], rows[:used], facts)
+    found = _unpacked(places[:used], rows[:used], facts)
+    return found if begun is None or not stay.size else _joined(begun, found)
+
+
+def _joined(begun: Segmentation, found: Segmentation) -> Segmentation:
+    """Return what was ``found`` after the candidates that were dropped when the search had ``begun``."""
+    dropped = begun.rounds >= 0
+    rounds, indices, scores, features, proofs = (
+        np.concatenate([getattr(begun, name)[dropped], getattr(found, name)])
+        for name in ("rounds", "indices", "scores", "features", "proofs")
+    )
+    return Segmentation(rounds, indices, scores, features, proofs, found.facts)
 
 
 def _unpacked(places: NDArray[np.int32], rows: NDArray[np.float64], facts: NDArray[np.float64]) -> Segmentation:

@@ -26,11 +26,12 @@ static const double KP_CERTAIN = 10.0;
    candidate of every round. places has two entries a row: the round, -1 for what stays, and the place. rows has, a row,
    the score, kp_segment_proofs() and kp_segment_features() numbers. facts has four: scale of the noise,
    autocorrelation, mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the
-   capacity; 0 for fewer than 6 values. */
+   capacity; 0 for fewer than 6 values. A search that begun with a lower threshold goes on where it stopped after
+   `dropped` rounds with `known` candidates, if there are any: places and rows have theirs. */
 int64_t kp_segment_features(void);
 int64_t kp_segment_proofs(void);
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
-                   int64_t capacity, int32_t *places, double *rows, double *facts);
+                   int64_t dropped, int64_t known, int64_t capacity, int32_t *places, double *rows, double *facts);
 
 /* The same for many series, which lie end to end: series i ends before ends[i] and has thresholds[i]. The rows of
    all lie one after another. used has how many each has, -2 where they exceed what is left of the capacity: it has none

@@ -32,7 +32,7 @@ static int cheapest_path(Series *s, const double *grid, const double *noise, dou
    is too close to them: a level may be too short, or too far off the grid, for either path. */
 static int add_far_runs(const Series *s, int *places, int k)
 {
-    int n = s->n, start = 0, sign = 0;
+    int n = s->n, start = 0, sign = 0, *ends = places + n, found = 0;
     for (int t = 0; t <= n; t++) {
         double z = t < n ? s->residual[t] / s->noise[t] : 0;
         int now = z > KP_FAR ? 1 : z < -KP_FAR ? -1 : 0;
@@ -40,26 +40,32 @@ static int add_far_runs(const Series *s, int *places, int k)
             continue;
 
         /* A run ends at t: both its ends are candidates where it is long enough and far off. */
-        int ends[2] = {start, t}, first = start;
-        int wanted = sign && t - first >= KP_SHORTEST;
+        int wanted = sign && t - start >= KP_SHORTEST;
+        if (wanted && start > 0)
+            ends[found++] = start;
+        if (wanted && t < n)
+            ends[found++] = t;
         start = t;
         sign = now;
-        for (int e = 0; wanted && e < 2; e++) {
-            if (ends[e] <= 0 || ends[e] >= n)
-                continue;
-            int kept = 0;
-            for (int i = 0; i < k; i++)
-                if (abs(places[i] - ends[e]) >= KP_SHORTEST)
-                    places[kept++] = places[i];
-            places[kept] = ends[e];
-            k = kept + 1;
-        }
     }
-    qsort(places, (size_t)k, sizeof(int), compare_places);
-    return k;
+
+    /* An end takes the room of places beside it, and of the end before it. */
+    int kept = 0;
+    for (int i = 0, next = 0; i < k; i++) {
+        while (next < found && ends[next] < places[i])
+            next++;
+        int near = next && places[i] - ends[next - 1] < KP_SHORTEST;
+        if (!near && !(next < found && ends[next] - places[i] < KP_SHORTEST))
+            places[kept++] = places[i];
+    }
+    for (int i = 0; i < found; i++)
+        if (i == found - 1 || ends[i + 1] - ends[i] >= KP_SHORTEST)
+            places[kept++] = ends[i];
+    qsort(places, (size_t)kept, sizeof(int), compare_places);
+    return kept;
 }
 
-int kp_find_candidates(Series *s, int *places)
+int kp_find_candidates(Series *s, int known, int *places)
 {
     int n = s->n, kept = 0;
     const double *all = s->values.all;
@@ -73,6 +79,8 @@ int kp_find_candidates(Series *s, int *places)
     int k = cheapest_path(s, grid, NULL, s->scale, 2.6 * log(n), 6.25, places);
     if (kp_study_noise(s, places, k))
         return -1;
+    if (known)
+        return 0;
     double memory = sqrt((1 + s->phi) / (1 - s->phi));
     k += cheapest_path(s, grid, s->noise, 0, 1.2 * log(n / 5.0) * memory, 9.0, places + k);
 

@@ -57,11 +57,18 @@ def _weakest(scores: Sequence[float]) -> int:
     return next(row for row, score in enumerate(scores) if score <= least + TIE)
 
 
-def segment(values: Array, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
+def segment(
+    values: Array,
+    forest: Forest,
+    threshold: float,
+    whole_path: bool,  # noqa: FBT001
+    begun: Segmentation | None = None,
+) -> Segmentation:
     """Find candidates and drop the weakest until all reach ``threshold``.
 
-    See :func:`knickpoint.native.segmentation.segment`.
+    See :func:`knickpoint.native.segmentation.segment`. What has ``begun`` is only searched again here.
     """
+    del begun
     written: list[tuple[int, int, _Row]] = []
     n = values.size
     ordered = np.sort(values)

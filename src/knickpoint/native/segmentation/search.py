@@ -26,16 +26,24 @@ LARGEST: Final = 1e100
 """Series whose largest value lies outside are scaled by a power of two before they are judged."""
 
 
-def segment(values: NDArray[np.float64], forest: Forest, threshold: float, *, whole_path: bool = False) -> Segmentation:
+def segment(
+    values: NDArray[np.float64],
+    forest: Forest,
+    threshold: float,
+    *,
+    whole_path: bool = False,
+    begun: Segmentation | None = None,
+) -> Segmentation:
     """Find the candidates of ``values`` (finite, contiguous) and drop the weakest until all reach ``threshold``.
 
     ``whole_path`` gives every candidate of every round instead of only the one that was dropped; the
-    model is learnt on that. Without trees a rule scores.
+    model is learnt on that. Without trees a rule scores. A search of the same values that has ``begun`` with a lower
+    threshold goes on where it stopped.
     """
     exponent = _exponent(values)
     if not exponent:
-        return _segment(values, forest, threshold, whole_path)
-    return _scaled_back(_segment(np.ldexp(values, -exponent), forest, threshold, whole_path), exponent)
+        return _segment(values, forest, threshold, whole_path, begun)
+    return _scaled_back(_segment(np.ldexp(values, -exponent), forest, threshold, whole_path, begun), exponent)
 
 
 def segment_many(

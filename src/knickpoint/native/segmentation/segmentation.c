@@ -191,9 +191,10 @@ static void drop(Series *s, const KpForest *forest, Left *left, int slot)
 }
 
 /* Drop the weakest candidate until all reach the threshold. Returns how many stay, -2 when the record is full. */
-static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, Left *left, Record *out)
+static int prune(Series *s, const KpForest *forest, double threshold, int whole_path, int round, Left *left,
+                 Record *out)
 {
-    for (int round = 0;; round++) {
+    for (;; round++) {
         /* What is dropped is written, in the end what stays. */
         int weakest = left->k ? weakest_left(left) : -1;
         int end = weakest < 0 || left->rows[weakest][0] >= threshold;
@@ -245,9 +246,18 @@ const char *kp_segment_feature_name(int64_t i)
     return names[i];
 }
 
+/* Take up the candidates that an earlier search kept, in the rows of the record. */
+static void take_up(Left *left, const Record *out)
+{
+    for (int i = 0; i < left->k; i++) {
+        memcpy(left->rows[i], out->rows + i * ROW, sizeof left->rows[i]);
+        set_score(left, i, left->rows[i][0]);
+    }
+}
+
 /* Search x as kp_segment() does; returns how many candidates stay, -1 without memory, -2 when the record is full. */
-static int search(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path, Record *out,
-                  double *facts)
+static int search(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path, int64_t dropped,
+                  int64_t known, Record *out, double *facts)
 {
     memset(facts, 0, FACTS * sizeof *facts);
     if (n < 2 * KP_SHORTEST || n > INT32_MAX / 8)
@@ -260,14 +270,21 @@ static int search(const double *x, int64_t n, const KpForest *forest, double thr
     /* Each stage leaves the number of candidates in k, or -1 when there is no memory. */
     int k = prepare(&s, x, (int)n);
     if (!k && (k = kp_study_values(&s)) > 0)
-        k = kp_find_candidates(&s, candidates);
-    if (k > 0)
+        k = kp_find_candidates(&s, known > 0, candidates);
+    for (int64_t i = 0; i < known && k >= 0; i++)
+        candidates[i] = out->places[2 * i + 1];
+    if (known && k >= 0)
+        k = (int)known;
+    else if (k > 0)
         k = kp_place_candidates(&s, candidates, k, candidates + 2 * n);
     Left left;
     int stay = open_left(&left, candidates, k < 0 ? 0 : k) || k < 0 ? -1 : 0;
     if (!stay) {
-        examine_all(&s, forest, &left);
-        stay = prune(&s, forest, threshold, whole_path, &left, out);
+        if (known)
+            take_up(&left, out);
+        else
+            examine_all(&s, forest, &left);
+        stay = prune(&s, forest, threshold, whole_path, (int)dropped, &left, out);
     }
 
     facts[0] = s.scale;
@@ -281,10 +298,10 @@ static int search(const double *x, int64_t n, const KpForest *forest, double thr
 }
 
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
-                   int64_t capacity, int32_t *places, double *rows, double *facts)
+                   int64_t dropped, int64_t known, int64_t capacity, int32_t *places, double *rows, double *facts)
 {
     Record out = {0, capacity, places, rows};
-    int stay = search(x, n, forest, threshold, whole_path, &out, facts);
+    int stay = search(x, n, forest, threshold, whole_path, dropped, known, &out, facts);
     return stay < 0 ? stay : out.used;
 }
 
@@ -295,7 +312,7 @@ int64_t kp_segment_many(const double *x, const int64_t *ends, int64_t series, co
     int64_t filled = 0;
     for (int64_t i = 0, begin = 0; i < series; begin = ends[i++]) {
         Record out = {0, capacity - filled, places + 2 * filled, rows + ROW * filled};
-        int found = search(x + begin, ends[i] - begin, forest, thresholds[i], 0, &out, facts + FACTS * i);
+        int found = search(x + begin, ends[i] - begin, forest, thresholds[i], 0, 0, 0, &out, facts + FACTS * i);
         if (found == -1)
             return -1;
         used[i] = found < 0 ? found : out.used;

@@ -75,8 +75,9 @@ int kp_study_values(Series *s);
 /* Describe the noise around the levels that begin at k places. Returns -1 when there is no memory. O(n log n). */
 int kp_study_noise(Series *s, const int *places, int k);
 
-/* Find candidates, ascending; returns their number, -1 without memory. places has room for 2 n. O(n KP_LEVELS). */
-int kp_find_candidates(Series *s, int *places);
+/* Find candidates, ascending; returns their number, -1 without memory. Where they are known, only the noise around the
+   large levels is studied. places has room for 2 n. O(n KP_LEVELS). */
+int kp_find_candidates(Series *s, int known, int *places);
 
 /* Move each of k candidates to its best place, and drop what is then too close to another or to an end; returns how
    many stay. spare has room for k. */

@@ -232,7 +232,7 @@ def _without_doubtful(
         if score >= needed + min(_DOUBT, max(0.0, _DOUBT - evidence)):
             break
         acceptance = replace(acceptance, doubt=score - needed + _MORE)
-        found = segment(values, forest, acceptance.bound)
+        found = segment(values, forest, acceptance.bound, begun=found)
     return found, acceptance
 
 
@@ -243,7 +243,7 @@ _ADDED: Final = tuple(added for _, added in LENGTHS)
 def _continue(values: NDArray[np.float64], forest: Forest, found: Segmentation, bound: float) -> Segmentation:
     """Return ``found`` pruned to a higher bound."""
     kept = found.scores[found.rounds < 0]
-    return segment(values, forest, bound) if kept.size and kept.min() < bound else found
+    return segment(values, forest, bound, begun=found) if kept.size and kept.min() < bound else found
 
 
 def _near_misses(found: Segmentation) -> int:
