@@ -11,7 +11,7 @@ import {
 } from "../src/state/access";
 import { callerSource, callerTitle, grantTexts, permissionsText } from "../src/text/callers";
 
-const ALL: Permission[] = ["read", "upload", "decide", "admin"];
+const ALL: Permission[] = ["read", "upload", "decide", "measure", "admin"];
 const COMPANY = { name: "company", title: "Company", address: "/sign-in/company" };
 
 function caller(part: Partial<Caller> = {}): Caller {

@@ -182,7 +182,7 @@ def test_the_copy_button_copies_the_secret(page: Page, served_copy: tuple[Instan
 def test_hostile_names_are_text_and_fit(page: Page, served_copy: tuple[Instance, str], path: str) -> None:
     instance, address = served_copy
     names = ["<img src=x onerror=alert(1)>", "W" * 200, "אבג/repo", "</td><script>alert(1)</script>"]
-    body = {"name": "x" * 64, "scopes": ["read", "upload", "decide", "admin"], "repositories": names}
+    body = {"name": "x" * 64, "scopes": ["read", "upload", "decide", "measure", "admin"], "repositories": names}
     assert httpx.post(f"{address}/api/v1/tokens", json=body).status_code == 201
     for name in names:
         with acting_from(name):

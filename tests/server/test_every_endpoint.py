@@ -99,9 +99,9 @@ GET    /api/v1/bisections                     401 200 200 200 200 200 403 200 20
 GET    /api/v1/bisections/{bisection}         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/schedules                      401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/remeasured        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
-POST   /api/v1/bisections/{bisection}/stop    401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+POST   /api/v1/bisections/{bisection}/stop    401 403 200 200 403 403 403 403 200 | 401 401 401 401 401
 GET    /api/v1/changes/{change}/recipes 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
-POST   /api/v1/changes/{change}/bisection 401 403 400 400 403 403 403 400 400 | 401 401 401 401 401
+POST   /api/v1/changes/{change}/bisection 401 403 400 400 403 403 403 403 400 | 401 401 401 401 401
 GET    /api/v1/metrics                        401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/lines                          401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/releases                       401 200 200 200 200 200 403 200 200 | 401 401 401 401 401

@@ -3,13 +3,14 @@
 import type { Caller, Permission } from "../api/client";
 
 /** The order in which permissions are listed. */
-export const PERMISSIONS: readonly Permission[] = ["read", "upload", "decide", "admin"];
+export const PERMISSIONS: readonly Permission[] = ["read", "upload", "decide", "measure", "admin"];
 
 /** What a token with this scope may do. */
 export const PERMISSION_TEXTS: Record<Permission, string> = {
   read: "read findings, traces and values",
   upload: "upload results",
   decide: "decide about findings; includes read",
+  measure: "start and stop bisections; includes read",
   admin: "everything, also tokens; includes the others",
 };
 

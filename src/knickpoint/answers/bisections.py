@@ -218,11 +218,11 @@ def ask(visible: VisibleRepositories, instance: Instance, change: int, recipe: s
 
     Raises:
         UnknownError: there is no such change.
-        ForbiddenError: the caller may not decide in its repository.
+        ForbiddenError: the caller may not measure in its repository.
         InputError: there is no such recipe, or it does not measure the change.
     """
     repository = visible.of_change(change)
-    visible.require(Permission.DECIDE, [repository])
+    visible.require(Permission.MEASURE, [repository])
     asked = request_bisection(instance, change, recipe, who=visible.caller.name)
     return _detail(visible, repository, asked)
 
@@ -232,11 +232,11 @@ def stop(visible: VisibleRepositories, instance: Instance, key: int) -> Bisectio
 
     Raises:
         UnknownError: there is none that the caller may see.
-        ForbiddenError: the caller may not decide in its repository.
+        ForbiddenError: the caller may not measure in its repository.
         InputError: it ended already.
     """
     repository, _ = _visible(visible, key)
-    visible.require(Permission.DECIDE, [repository])
+    visible.require(Permission.MEASURE, [repository])
     return _detail(visible, repository, stop_bisection(instance, key, who=visible.caller.name))
 
 

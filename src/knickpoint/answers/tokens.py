@@ -25,7 +25,7 @@ class TokenAnswer(Answer):
 
     name: str
     scopes: list[Permission] = Field(
-        description="What the token permits. `decide` includes `read`, `admin` includes all."
+        description="What the token permits. `decide` and `measure` include `read`, `admin` includes all."
     )
     repositories: list[str] = Field(description="Names of the repositories that it is limited to; empty: all.")
     created: datetime

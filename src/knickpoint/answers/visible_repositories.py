@@ -85,6 +85,7 @@ _VERBS = {
     Permission.READ: "read",
     Permission.UPLOAD: "upload",
     Permission.DECIDE: "decide",
+    Permission.MEASURE: "start or stop measurements",
     Permission.ADMIN: "administer",
 }
 

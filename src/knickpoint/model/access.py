@@ -19,11 +19,12 @@ class Permission(Enum):
     READ = "read"
     UPLOAD = "upload"
     DECIDE = "decide"
+    MEASURE = "measure"
     ADMIN = "admin"
 
 
 class Role(Enum):
-    """What a person may do: a viewer reads, an editor also decides about findings, an admin does everything."""
+    """What a person may do: a viewer reads, an editor also decides and starts bisections, an admin does everything."""
 
     VIEWER = "viewer"
     EDITOR = "editor"
@@ -39,13 +40,14 @@ _IMPLIED: Final[Mapping[Permission, frozenset[Permission]]] = {
     Permission.READ: frozenset({Permission.READ}),
     Permission.UPLOAD: frozenset({Permission.UPLOAD}),
     Permission.DECIDE: frozenset({Permission.READ, Permission.DECIDE}),
+    Permission.MEASURE: frozenset({Permission.READ, Permission.MEASURE}),
     Permission.ADMIN: frozenset(Permission),
 }
-"""What a permission includes: who decides must see, and an admin may do everything."""
+"""What a permission includes: who decides or measures must see, and an admin may do everything."""
 
 _PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = {
     Role.VIEWER: _IMPLIED[Permission.READ],
-    Role.EDITOR: _IMPLIED[Permission.DECIDE],
+    Role.EDITOR: _IMPLIED[Permission.DECIDE] | _IMPLIED[Permission.MEASURE],
     Role.ADMIN: _IMPLIED[Permission.ADMIN],
 }
 

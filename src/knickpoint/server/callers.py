@@ -1,7 +1,7 @@
 """Find out who sends a request, and check what the caller may do: the parameters that every route chooses from.
 
 A route declares its need by the type of one parameter: ``RequestCaller`` for everybody, ``Reader``, ``Uploader``,
-``Editor`` and ``Admin`` for callers that have the permission for at least one repository. Which repositories a caller
+``Editor``, ``Measurer`` and ``Admin`` for callers that have the permission for at least one repository. Which repositories a caller
 sees is decided by the visible repositories, through which answers read the store.
 
 The caller is the first of: the token of the ``Authorization`` header; the person whose session the browser has; the
@@ -194,6 +194,7 @@ Reader = Annotated[Caller, Depends(_needs(Permission.READ))]
 Notifier = Annotated[Caller, Depends(_notifier)]
 Uploader = Annotated[Caller, Depends(_needs(Permission.UPLOAD))]
 Editor = Annotated[Caller, Depends(_needs(Permission.DECIDE))]
+Measurer = Annotated[Caller, Depends(_needs(Permission.MEASURE))]
 Admin = Annotated[Caller, Depends(_needs(Permission.ADMIN))]
 InstanceAdmin = Annotated[Caller, Depends(_instance_admin)]
 """An admin of every repository, for what is about the whole instance."""

@@ -46,7 +46,7 @@ def command() -> None:
     multiple=True,
     required=True,
     metavar="SCOPE,…",
-    help="What the token permits: upload, read, decide, admin. Several with commas, or several times.",
+    help="What the token permits: upload, read, decide, measure, admin. Several with commas, or several times.",
 )
 @click.option(
     "--repository",

@@ -20,7 +20,7 @@ from knickpoint.answers.bisections import (
     stop,
 )
 from knickpoint.model.bisection import BisectionState
-from knickpoint.server.callers import Editor
+from knickpoint.server.callers import Measurer
 from knickpoint.server.routes.dependencies import (
     ChangeKey,
     LineName,
@@ -55,7 +55,7 @@ def get_bisection(visible: Visible, bisection: BisectionKey) -> BisectionDetailA
 
 @router.post("/bisections/{bisection}/stop")
 def post_stop(
-    _caller: Editor, visible: Visible, instance: RequestInstance, bisection: BisectionKey
+    _caller: Measurer, visible: Visible, instance: RequestInstance, bisection: BisectionKey
 ) -> BisectionDetailAnswer:
     """Stop a bisection. Probes that run are ended."""
     return stop(visible, instance, bisection)
@@ -69,7 +69,7 @@ def get_recipes(visible: Visible, instance: RequestInstance, change: ChangeKey) 
 
 @router.post("/changes/{change}/bisection")
 def post_bisection(
-    _caller: Editor,
+    _caller: Measurer,
     visible: Visible,
     instance: RequestInstance,
     change: ChangeKey,
