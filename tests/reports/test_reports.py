@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from knickpoint.gate import GateReport
-from knickpoint.model.judged_benchmark import Acceptance, JudgedBenchmark, JudgedResults
+from knickpoint.model.judged_benchmark import Acceptance, CommonMove, JudgedBenchmark, JudgedResults
 from knickpoint.model.params import encode_key
 from knickpoint.model.step import Verdict
 from knickpoint.reports import html_page, junit, markdown_comment, sarif, workflow_commands
@@ -88,6 +88,22 @@ def test_too_few_data_are_no_verdict() -> None:
     found = report(row("a", Verdict.NO_DATA))
     assert headline(found) == "No verdict: there are too few data to judge 1 benchmark."
     assert counts(found) == "0 regressed, 0 improved, 1 no data."
+
+
+def test_a_common_move_is_said_by_one_number_where_all_moved_alike_else_by_two() -> None:
+    def condition(low: float, middle: float, high: float) -> str:
+        move = CommonMove(20, 13, middle, low, high)
+        return replace(full(), results=replace(full().results, move=move)).condition
+
+    assert condition(0.46, 0.48, 0.51).startswith("13 of 20 moved together, +48 %,")
+    assert condition(0.54, 1.0, 1.44).startswith("13 of 20 moved together, +54 to +144 %,")
+    assert condition(-0.31, -0.3, -0.29).startswith("13 of 20 moved together, −30 %,")
+
+
+def test_a_failure_beside_a_common_move_fails() -> None:
+    found = replace(full(), results=replace(full().results, move=CommonMove(20, 13, 0.5, 0.4, 0.6)))
+    assert (found.exit_code, found.again) == (1, False)
+    assert headline(found).endswith("busy machine. Do not merge: 1 vanished and 2 regressed, of 7 benchmarks.")
 
 
 def test_noise_that_hides_everything_is_no_clean_bill_and_has_a_remedy() -> None:

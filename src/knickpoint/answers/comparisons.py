@@ -54,6 +54,9 @@ class JudgedBenchmarkAnswer(Answer):
     better: Better
     verdict: Verdict
     conditional: bool = Field(description="Whether the verdict rests on too little: measure again to confirm.")
+    together: bool = Field(
+        default=False, description="Whether it moved as most benchmarks did, which says nothing of its own."
+    )
     reason: str
     decides: bool = Field(description="False for a statistic beside the main value of its benchmark, and for a canary.")
     canary: bool = Field(description="Whether no commit should change it.")
@@ -91,6 +94,13 @@ class ComparisonAnswer(Answer):
     by_samples: bool = Field(
         default=False,
         description="Whether samples of a base file stand for its runs, which are too few: changes are conditional.",
+    )
+    condition: str = Field(
+        default="",
+        description="What the verdicts depend on: another machine, or what most benchmarks do together; empty for nothing.",
+    )
+    again: bool = Field(
+        default=False, description="Whether to measure again: most benchmarks moved together on a machine alike."
     )
     warnings: list[str] = Field(
         default=[],
@@ -355,6 +365,8 @@ def _answer(
         head=sides[1],
         query=wanted.query,
         summary=wanted.summary,
+        condition=report.condition,
+        again=report.again,
         warnings=list(report.warnings[:_MOST_WARNINGS]),
         selected=compared if selected is None else selected,
         compared=compared,

@@ -11,12 +11,15 @@ from functools import cached_property
 from typing import Final
 
 from knickpoint.model.commit import Commit
-from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults, ResultKind
+from knickpoint.model.judged_benchmark import CommonMove, JudgedBenchmark, JudgedResults, ResultKind
 from knickpoint.model.plain_text import counted
 from knickpoint.model.step import Verdict
 
 NO_VERDICT: Final = 3
-"""The exit code where there are no data to judge by."""
+"""The exit code where there are no data to judge by, or others are needed."""
+
+_ALIKE: Final = 0.25
+"""Spread of what moved together over its size, up to which one number stands for all."""
 
 
 class Standing(Enum):
@@ -134,8 +137,29 @@ class GateReport:
         return self.complete and any(row.verdict is not Verdict.NO_DATA for row in self.deciding)
 
     @property
-    def sentence(self) -> str:
-        """The verdict; one that passes says what is worse all the same, and what could not be judged."""
+    def again(self) -> bool:
+        """Whether the verdict is to measure again: what moved together may be the patch or a busy machine."""
+        by_machine = (row.together and row.verdict is Verdict.UNSTABLE for row in self.deciding)
+        return not self.failures and (self.results.move.again or any(by_machine))
+
+    @property
+    def condition(self) -> str:
+        """What the verdict depends on: another machine, or what the benchmarks do together; "" for nothing."""
+        move = self.results.move
+        if not move.unlike:
+            if not move.moved:
+                return ""
+            software = f", and other software was used ({move.software})" if move.software else ""
+            text = f"{_moved(move)} moved together, {_sizes(move)}, by the patch or on a busy machine{software}."
+            return text[:1].upper() + text[1:]
+        differs = f"Other machine: {'; '.join(filter(None, (move.machine, move.software)))}"
+        if move.moved:
+            return f"{differs}; {_moved(move)} moved alike, {_sizes(move)}, which is attributed to it."
+        return f"{differs}; the benchmarks did not move together."
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence, to follow its :attr:`condition`; one that passes says what is worse all the same, and what could not be judged."""
         total = counted(len(self.deciding), "benchmark")
         if self.failures:
             rest = f"; {_kinds(self.tolerated)}, which --fail-on leaves out" if self.tolerated else ""
@@ -144,6 +168,8 @@ class GateReport:
             return f"No verdict: the history is empty, so there is nothing to compare {total} with."
         if not self.judged:
             return f"No verdict: there are too few data to judge {total}."
+        if self.again:
+            return "Measure again."
         return f"May be merged{self._passing(total)}."
 
     def _passing(self, total: str) -> str:
@@ -166,8 +192,20 @@ class GateReport:
 
     @property
     def exit_code(self) -> int:
-        """0 where it may be merged, 1 where anything fails, 3 where there are no data to judge by."""
-        return 1 if self.failures else 0 if self.judged else NO_VERDICT
+        """0 where it may be merged, 1 where anything fails, 3 where there are no data to judge by, or it is to be measured again."""
+        return 1 if self.failures else 0 if self.judged and not self.again else NO_VERDICT
+
+
+def _moved(move: CommonMove) -> str:
+    """Return how many moved together: ``all 12``, ``13 of 20``."""
+    return f"all {move.judged:,}" if move.moved == move.judged else f"{move.moved:,} of {move.judged:,}"
+
+
+def _sizes(move: CommonMove) -> str:
+    """Return by how much: ``+48 %`` where all moved by about as much, else ``+54 to +144 %``."""
+    if (1 + move.high) / (1 + move.low) - 1 <= _ALIKE * max(abs(move.relative_size), _ALIKE):
+        return f"{move.relative_size * 100:+.0f} %".replace("-", "−")
+    return f"{move.low * 100:+.0f} to {move.high * 100:+.0f} %".replace("-", "−")
 
 
 def _kinds(rows: Sequence[JudgedBenchmark]) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Final, Self
 from urllib.parse import quote
 
+from knickpoint.model.machine import MachineDifference
 from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.step import Check, StableRegion, Verdict
@@ -139,7 +140,8 @@ class JudgedBenchmark:
         relative_size: the change over |before|; ``low`` and ``high`` are its 95 % interval.
         detectable: the smallest relative change that would have been found in four cases of five.
         samples: the new values, or the rounds, that the verdict rests on.
-        conditional: it rests on too little: measure again to confirm.
+        conditional: it rests on too little, or on another machine: measure again to confirm.
+        together: it moved as most benchmarks did, which says nothing of its own.
         decides: false for a statistic beside the main value, and for a canary.
         failed: it failed on the new side.
         vanished: the base has it, and the new side does not.
@@ -167,6 +169,7 @@ class JudgedBenchmark:
     p_value: float = math.nan
     samples: int = 0
     conditional: bool = False
+    together: bool = False
     decides: bool = True
     failed: bool = False
     vanished: bool = False
@@ -191,6 +194,7 @@ class JudgedBenchmark:
         trace_id: int | None,
         past: tuple[float, ...],
         new: tuple[float, ...],
+        together: bool = False,
     ) -> Self:
         """Return the verdict of ``judgement``.
 
@@ -213,6 +217,7 @@ class JudgedBenchmark:
             p_value=judgement.p_value,
             samples=judgement.samples,
             conditional=judgement.conditional,
+            together=together,
             trace_id=trace_id,
             past=past,
             new=new,
@@ -258,6 +263,36 @@ class JudgedBenchmark:
         return f"{self.dashboard}/api/v1/traces/{quote(self.trace, safe='')}/plot.png" if self.dashboard else ""
 
 
+@dataclass(frozen=True, slots=True)
+class CommonMove:
+    """What most benchmarks do together on the new side, and how its machine differs from that of the base.
+
+    Of ``judged`` benchmarks whose values depend on the speed of the machine, ``moved`` moved together, 0 for none: by
+    ``relative_size`` in the middle, from ``low`` to ``high``, upwards for slower. ``machine`` names the facts of the
+    machine that differ, and ``software`` those that a patch may have brought itself. On an ``unlike`` machine the
+    common move is attributed to it; elsewhere it is to be measured again.
+    """
+
+    judged: int = 0
+    moved: int = 0
+    relative_size: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    unlike: bool = False
+    machine: str = ""
+    software: str = ""
+
+    @property
+    def again(self) -> bool:
+        """Whether it is to be measured again: a patch may have moved them."""
+        return self.moved > 0 and not self.unlike
+
+    def on(self, difference: MachineDifference) -> Self:
+        """Return it with the differences of the machines, as far as they explain it."""
+        software = difference.software if self.moved or self.unlike else ""
+        return replace(self, machine=difference.machine if self.unlike else "", software=software)
+
+
 @dataclass(frozen=True)
 class JudgedResults:
     """The verdicts on all benchmarks of new results, and on those that vanished.
@@ -269,7 +304,8 @@ class JudgedResults:
     ``measured`` counts the commits at which a benchmark of the new results was measured, and ``newest`` is the slot of
     the last one, None without any. ``left_out`` counts the traces of other benchmarks that the base has: where the new
     results hold a single benchmark, the others did not vanish; it may have been measured alone on purpose.
-    ``by_samples`` says that samples of the base stand for its runs, which are too few.
+    ``by_samples`` says that samples of the base stand for its runs, which are too few. ``move`` is what the benchmarks
+    that decide do together.
     """
 
     benchmarks: tuple[JudgedBenchmark, ...]
@@ -281,6 +317,7 @@ class JudgedResults:
     newest: int | None = None
     left_out: int = 0
     by_samples: bool = False
+    move: CommonMove = CommonMove()
 
     @cached_property
     def counts(self) -> Mapping[Verdict, int]:

@@ -56,8 +56,10 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
 
 
 def headline(report: GateReport, name: Callable[[str], str] = str) -> str:
-    """Return the verdict in one sentence, after the name of the job if it has one; ``name`` writes that."""
-    return f"{name(plain_line(report.name, _LONGEST_NAME))}: {report.sentence}" if report.name else report.sentence
+    """Return the verdict after the name of the job and its condition, if it has them; ``name`` writes those."""
+    job = f"{name(plain_line(report.name, _LONGEST_NAME))}: " if report.name else ""
+    condition = f"{name(report.condition)} " if report.condition else ""
+    return f"{job}{condition}{report.verdict}"
 
 
 def counts(report: GateReport) -> str:

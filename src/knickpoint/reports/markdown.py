@@ -147,7 +147,7 @@ def _comment(report: GateReport, histories: Mapping[str, Sequence[float]], most:
 def _sign(report: GateReport) -> str:
     if report.failures:
         return "❌"
-    return "⚪" if not report.judged else "🟡" if report.tolerated else "✅"
+    return "⚪" if not report.judged else "🟡" if report.tolerated or report.condition else "✅"
 
 
 def _table(rows: Sequence[JudgedBenchmark], most: int) -> list[str]:

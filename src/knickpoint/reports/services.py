@@ -26,7 +26,7 @@ MOST: Final = 9
 
 def workflow_commands(report: GateReport) -> str:
     """Return one workflow command a line."""
-    passes = report.judged and not report.tolerated
+    passes = report.judged and not report.tolerated and not report.again
     level = "error" if report.failures else "notice" if passes else "warning"
     lines = [_command(level, "knick check", headline(report))]
     lines += [_about("error", row) for row in report.failures[:MOST]]
@@ -60,7 +60,9 @@ _LONGEST = 1_000
 
 
 def junit(report: GateReport) -> str:
-    """Return the XML: what fails the check is a failure, no data is skipped, everything else passes.
+    """Return the XML: what fails the check is a failure, everything else passes.
+
+    Skipped is what has no data, or only moved together with most benchmarks.
 
     It has the elements and attributes of the schema of Jenkins (xUnit plugin, ``junit-10.xsd``), which refuses others.
     """
@@ -93,7 +95,7 @@ def junit(report: GateReport) -> str:
 
 
 def _is_skipped(row: JudgedBenchmark) -> bool:
-    return row.verdict is Verdict.NO_DATA
+    return row.verdict is Verdict.NO_DATA or (row.verdict is Verdict.UNSTABLE and row.together)
 
 
 def _detail(row: JudgedBenchmark) -> str:
@@ -133,6 +135,8 @@ _TEST_FILE: Final = re.compile(r"(?P<file>(?!\.{0,2}/)[^\s:\\]+\.\w+)::")
 def sarif(report: GateReport, *, file: str = "knickpoint.toml", version: str = "0") -> str:
     """Return the log: an error per row that fails the check, a warning for other regressions, a note for other changes.
 
+    What the verdict depends on, such as another machine, is a notification.
+
     Code scanning refuses a log in which a result has no file of the repository. That is the one which the id of a test
     begins with, else ``file``, the configuration.
     """
@@ -161,6 +165,10 @@ def sarif(report: GateReport, *, file: str = "knickpoint.toml", version: str = "
     if report.name:
         # The category: code scanning replaces the results of an earlier log with the same one.
         run["automationDetails"] = {"id": f"knickpoint/{plain_line(report.name, 1_000)}/"}
+    if report.condition:
+        level = "warning" if report.again else "note"
+        notification = {"level": level, "message": {"text": headline(report)}}
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [notification]}]
     log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 

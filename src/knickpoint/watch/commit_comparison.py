@@ -13,17 +13,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.family import judge_family
+from knickpoint.detect.family import judge_moves, speed_sign
 from knickpoint.detect.samples import needs_text
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults, Judgement
+from knickpoint.model.judged_benchmark import CommonMove, JudgedBenchmark, JudgedResults, Judgement
+from knickpoint.model.machine import MachineDifference, compare_machines
 from knickpoint.model.step import Verdict
 from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.store import Store
 from knickpoint.watch.detection.commit_values import read_summaries
-from knickpoint.watch.results_check.sides import deciding_keys, noise_kind
+from knickpoint.watch.results_check.sides import deciding_keys, machines_at, noise_kind
 
 MOST_VALUES: Final = 5
 """New values of a trace that count at most: a check takes no more samples of a side either."""
@@ -90,11 +91,19 @@ def compare_commits(
     # Statistics beside the main value of a benchmark are judged apart: they are not evidence of their own.
     deciding = deciding_keys({trace.key for trace in traces})
     options = _Options(shown, false_positives, minimum_effect)
-    main, replayed = _judge([each for each in sides if each.trace.key in deciding], options)
-    beside, _ = _judge([each for each in sides if each.trace.key not in deciding], options)
+    # The machines of both sides, by the trace of the head that the base measured most often.
+    most = (
+        trace_ids[int((np.count_nonzero(~np.isnan(past.values), axis=1) * new.measured).argmax())] if rows.size else 0
+    )
+    difference = compare_machines(
+        machines_at(store, base.line, most, past.positions), machines_at(store, head.line, most, new.positions)
+    )
+    main, replayed, move = _judge([each for each in sides if each.trace.key in deciding], options, difference)
+    beside, _, _ = _judge([each for each in sides if each.trace.key not in deciding], options, difference)
     everything = [*main, *(replace(each, decides=False) for each in beside)]
     everything.sort(key=lambda each: (*each.changed_first, each.trace_id or 0))
-    return JudgedResults(tuple(everything), false_positives, replayed, base.line.name, base.line.slots[base.position])
+    slot = base.line.slots[base.position]
+    return JudgedResults(tuple(everything), false_positives, replayed, base.line.name, slot, move=move)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +123,17 @@ class _Options:
     minimum_effect: float
 
 
-def _judge(sides: Sequence[_Sides], options: _Options) -> tuple[list[JudgedBenchmark], int]:
-    """Return the verdicts of one decision over all ``sides``, and the number of past commits behind it."""
+def _judge(
+    sides: Sequence[_Sides], options: _Options, difference: MachineDifference
+) -> tuple[list[JudgedBenchmark], int, CommonMove]:
+    """Return the verdicts of one decision over all ``sides``, the number of past commits behind it, and the common move."""
     if not sides:
-        return [], 0
-    found = judge_family(
+        return [], 0, CommonMove()
+    found = judge_moves(
         np.stack([each.past for each in sides]),
         [each.new for each in sides],
+        signs=[speed_sign(each.trace.unit, each.trace.better) for each in sides],
+        unlike=difference.unlike,
         better=[each.trace.better for each in sides],
         kinds=[noise_kind(each.trace.key, each.trace.unit) for each in sides],
         false_positives=options.false_positives,
@@ -136,18 +149,25 @@ def _judge(sides: Sequence[_Sides], options: _Options) -> tuple[list[JudgedBench
             trace_id=each.trace.id,
             past=tuple(_last(each.past, options.shown).tolist()),
             new=tuple(each.new.tolist()),
+            together=together,
         )
-        for each, judgement, margin in zip(sides, found.judgements, found.margins, strict=True)
+        for each, judgement, margin, together in zip(
+            sides, found.judgements, found.margins, found.together, strict=True
+        )
     ]
-    return compared, found.commits
+    return compared, found.commits, found.move.on(difference)
 
 
 @dataclass(frozen=True, slots=True)
 class _SideValues:
-    """The values of one side, traces x commits, and which of the traces were measured there at all."""
+    """The values of one side, traces x commits, and which of the traces were measured there at all.
+
+    ``positions`` are those of the columns of the past, and of the newest measured commits of the new side.
+    """
 
     values: NDArray[np.float64]
     measured: NDArray[np.bool_]
+    positions: Sequence[int]
 
 
 def _why_none(past: _SideValues, new: _SideValues, row: int, summary: Summary) -> str:
@@ -177,12 +197,14 @@ def _new_side(
     found = np.full((len(trace_ids), MOST_VALUES), np.nan)
     counts = np.zeros(len(trace_ids), dtype=np.intp)
     measured = np.zeros(len(trace_ids), dtype=np.bool_)
+    positions: list[int] = []
     end = head.position + 1
     while end > first and bool((waiting := np.flatnonzero(counts < MOST_VALUES)).size):
         begin = max(first, end - _WINDOW)
         part = [trace_ids[row] for row in waiting.tolist()]
         points = np.asarray(store.frames.values(head.line, part, first=begin, last=end - 1), dtype=np.float64)
         measured[waiting] |= (~np.isnan(points)).any(axis=1)
+        positions = positions or (begin + np.flatnonzero((~np.isnan(points)).any(axis=0))[-MOST_VALUES:]).tolist()
         values = points if summary == MEDIAN else _summaries(store, head.line, part, range(begin, end), summary)
         for row, series in zip(waiting.tolist(), values, strict=True):
             newest = _last(series, MOST_VALUES - int(counts[row]))
@@ -190,7 +212,7 @@ def _new_side(
             found[row, stop - newest.size : stop] = newest
             counts[row] += newest.size
         end = begin
-    return _SideValues(found, measured)
+    return _SideValues(found, measured, positions)
 
 
 def _history(store: Store, base: LinePosition, trace_ids: Sequence[int], summary: Summary) -> _SideValues:
@@ -198,12 +220,12 @@ def _history(store: Store, base: LinePosition, trace_ids: Sequence[int], summary
     frame = store.frames.read(base.line, trace_ids, last=base.position, measured=_NEWEST)
     points = np.asarray(frame.values, dtype=np.float64)
     measured = np.asarray((~np.isnan(points)).any(axis=1))
+    positions = np.array([base.line.positions[slot] for slot in frame.slots.tolist()], dtype=np.int64)
     if summary == MEDIAN or not frame.columns:
-        return _SideValues(points, measured)
-    positions = np.array([base.line.positions[slot] for slot in frame.slots.tolist()])
+        return _SideValues(points, measured, positions.tolist())
     first, last = int(positions[0]), int(positions[-1])
     values = _summaries(store, base.line, trace_ids, range(first, last + 1), summary)
-    return _SideValues(values[:, positions - first], measured)
+    return _SideValues(values[:, positions - first], measured, positions.tolist())
 
 
 def _summaries(

@@ -50,7 +50,7 @@ function traceRow(row: JudgedBenchmark, hidden: ReadonlySet<string>, { headLine,
   return html`<tr>
     <td data-label="Verdict">
       <span class="verdict ${row.verdict.replace(" ", "-")}" title=${row.reason}>${row.verdict}</span>
-      ${row.conditional ? html`<div class="second">one value: measure again</div>` : nothing}
+      ${row.conditional ? html`<div class="second">measure again</div>` : nothing}
       ${row.accepted === null ? nothing : html`<div class="second">accepted: <bdi>${row.accepted}</bdi></div>`}
       ${row.decides ? nothing : html`<div class="second">${row.canary ? "canary: no commit should change it" : "beside the main value"}</div>`}
     </td>

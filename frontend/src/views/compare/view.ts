@@ -213,6 +213,7 @@ export class CompareView extends PageElement {
         : html`<bdi>${file}</bdi>, ${countText(runs, "run")}`;
     return html`<section class="part compare-summary">
         <h2>${verdictCounts(counts)}</h2>
+        ${found.condition ? html`<p>${found.condition}${found.again ? " Measure again." : nothing}</p>` : nothing}
         <p>${side(base)}<br />→ ${side(head)}</p>
         <p class="faint">
           ${countText(compared, "trace")}

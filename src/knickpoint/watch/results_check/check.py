@@ -10,13 +10,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.family import FEWEST, judge_family
+from knickpoint.detect.family import FEWEST, judge_moves, speed_sign
 from knickpoint.detect.samples import needs_text, short_text
 from knickpoint.model.commit import Repository
 from knickpoint.model.direction import DirectionRule
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
-from knickpoint.model.judged_benchmark import JudgedBenchmark, JudgedResults, Judgement
+from knickpoint.model.judged_benchmark import CommonMove, JudgedBenchmark, JudgedResults, Judgement
+from knickpoint.model.machine import MachineDifference, compare_machines
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.query import Query
@@ -222,7 +223,7 @@ _SHOWN: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class CheckRules:
-    """What a check compares, and how it decides (:func:`knickpoint.detect.family.judge_family`).
+    """What a check compares, and how it decides (:func:`knickpoint.detect.family.judge_moves`).
 
     ``query`` selects the traces that are judged, and ``summary`` what of the samples of a run. ``partial`` results lack
     benchmarks on purpose.
@@ -252,7 +253,7 @@ def check_results(
     Several runs of one benchmark are several samples; the samples within a run are one value, their median, as the
     points of the history are. With another ``summary`` they are that, and the values of the history are made of its
     samples, as far as they are stored. Without a ``repository`` or a ``base`` there is no history. Nothing is written.
-    The values are judged together (:func:`knickpoint.detect.family.judge_family`): at most a share of
+    The values are judged together (:func:`knickpoint.detect.family.judge_moves`), apart from what the machine does: at most a share of
     ``false_positives`` of unchanged commits has any regression. Besides, a benchmark is *regressed*, with the reason,
 
     - when it failed in any of the runs, unless it failed at the base, too: then there are no data;
@@ -264,14 +265,13 @@ def check_results(
         HistoryError: no such line, or the base is not on it.
         InputError: ``false_positives`` or ``minimum_effect`` cannot be, or the query selects nothing.
     """
-    new = gather(runs, rules.summary)
     if repository is None:
-        return _check(new, None, line, rules)
+        return _check(runs, None, line, rules)
     chosen = store.commits.line(repository, line)
-    history = StoredHistory.read(store, chosen, base_position(chosen, base), new, rules.summary)
+    history = StoredHistory.read(store, chosen, base_position(chosen, base), _keys(runs), rules.summary)
     measured = history.measured
     newest = chosen.slots[int(measured[-1])] if measured.size else None
-    return replace(_check(new, history, chosen.name, rules), base=base, newest=newest)
+    return replace(_check(runs, history, chosen.name, rules), base=base, newest=newest)
 
 
 def check_files(
@@ -294,7 +294,7 @@ def check_files(
         InputError: an option cannot be, or the query selects nothing.
     """
     history = FileHistory.from_runs(base, name, summary=rules.summary, rules=directions, repository=repository)
-    found = _check(gather(runs, rules.summary), history, "", rules)
+    found = _check(runs, history, "", rules)
     benchmarks = tuple(_beside_file(each, history) for each in found.benchmarks)
     return replace(found, benchmarks=benchmarks, by_samples=history.by_samples)
 
@@ -311,8 +311,14 @@ def _beside_file(found: JudgedBenchmark, history: FileHistory) -> JudgedBenchmar
     return replace(found, trace_id=None, reason=reason, conditional=conditional)
 
 
-def _check(new: Mapping[str, NewResults], history: History | None, line: str, rules: CheckRules) -> JudgedResults:
+def _keys(runs: Sequence[RunReport]) -> list[str]:
+    """Return the keys of all results, each once."""
+    return list(dict.fromkeys(key for run in runs for key in run.results.keys))
+
+
+def _check(runs: Sequence[RunReport], history: History | None, line: str, rules: CheckRules) -> JudgedResults:
     """Judge what was measured, then what was not."""
+    new = gather(runs, rules.summary)
     chosen = {key: results for key, results in new.items() if rules.query.matches(decode_key(key))}
     rows = [row for key, results in chosen.items() for row in check_key(key, results, history, rules.summary)]
     waiting = [row for row in rows if isinstance(row, MeasuredTrace)]
@@ -326,8 +332,9 @@ def _check(new: Mapping[str, NewResults], history: History | None, line: str, ru
             remedy="Leave it out to see what there is.",
         )
     deciding = deciding_keys({row.trace for row in (*rows, *vanished)})
-    judged, replayed = _judge([row for row in waiting if row.trace in deciding], rules)
-    beside, _ = _judge([row for row in waiting if row.trace not in deciding], rules)
+    machines = _Machines(history, [run.environment for run in runs])
+    judged, replayed, move = _judge([row for row in waiting if row.trace in deciding], rules, machines)
+    beside, _, _ = _judge([row for row in waiting if row.trace not in deciding], rules, machines)
     everything = [replace(row, decides=row.trace in deciding) for row in (*checked, *vanished, *judged, *beside)]
     everything.sort(key=lambda row: (row.trace, row.unit))
     return JudgedResults(
@@ -337,20 +344,41 @@ def _check(new: Mapping[str, NewResults], history: History | None, line: str, ru
         line,
         measured=int(history.measured.size) if history else 0,
         left_out=left_out,
+        move=move,
     )
 
 
-def _judge(rows: Sequence[MeasuredTrace], rules: CheckRules) -> tuple[list[JudgedBenchmark], int]:
-    """Return the verdicts of one decision over all ``rows``, and the number of past commits behind it."""
+@dataclass(frozen=True, slots=True)
+class _Machines:
+    """The machines of both sides: those of the points of the ``history``, and the facts of each new run."""
+
+    history: History | None
+    new: Sequence[Mapping[str, str]]
+
+    def compared(self, points: NDArray[np.intp]) -> MachineDifference:
+        """Compare those of some points with those of the new runs."""
+        if self.history is None or not any(self.new) or not points.size:
+            return MachineDifference((False,) * points.size)
+        return compare_machines(self.history.machines(points.tolist()), self.new)
+
+
+def _judge(
+    rows: Sequence[MeasuredTrace], rules: CheckRules, machines: _Machines
+) -> tuple[list[JudgedBenchmark], int, CommonMove]:
+    """Return the verdicts of one decision over all ``rows``, the number of past commits behind it, and the common move."""
     if not rows:
-        return [], 0
+        return [], 0, CommonMove()
     columns = max(row.past.size for row in rows)
     histories = np.full((len(rows), columns), math.nan)
     for place, row in enumerate(rows):
         histories[place, : row.past.size] = row.past
-    found = judge_family(
-        histories[:, np.flatnonzero((~np.isnan(histories)).any(axis=0))[-_NEWEST:]],
+    points = np.flatnonzero((~np.isnan(histories)).any(axis=0))[-_NEWEST:]
+    difference = machines.compared(points)
+    found = judge_moves(
+        histories[:, points],
         [row.values for row in rows],
+        signs=[speed_sign(row.unit, row.better) for row in rows],
+        unlike=difference.unlike,
         better=[row.better for row in rows],
         kinds=[noise_kind(row.trace, row.unit) for row in rows],
         false_positives=rules.false_positives,
@@ -366,10 +394,11 @@ def _judge(rows: Sequence[MeasuredTrace], rules: CheckRules) -> tuple[list[Judge
             trace_id=row.trace_id,
             past=tuple(row.past[~np.isnan(row.past)][-_SHOWN:].tolist()),
             new=row.values,
+            together=together,
         )
-        for row, judgement, margin in zip(rows, found.judgements, found.margins, strict=True)
+        for row, judgement, margin, together in zip(rows, found.judgements, found.margins, found.together, strict=True)
     ]
-    return checked, found.commits
+    return checked, found.commits, found.move.on(difference)
 
 
 def _with_doubt(judgement: Judgement, row: MeasuredTrace) -> Judgement:

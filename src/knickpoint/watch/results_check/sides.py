@@ -25,6 +25,7 @@ from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.model.unit import convert, read_unit
 from knickpoint.model.unit_names import Better
 from knickpoint.store import Store
+from knickpoint.store.points.environments import environments_at
 from knickpoint.watch.detection.commit_values import read_summaries
 
 # Find the benchmarks that a base commit has and new results lack, and those that failed there.
@@ -209,6 +210,10 @@ class History(ABC):
         Each comes with the place where it was last measured, in words.
         """
 
+    @abstractmethod
+    def machines(self, points: Sequence[int]) -> list[Mapping[str, str]]:
+        """Return the facts of the machine that measured each of ``points``, which are those of :attr:`judged`."""
+
     @cached_property
     def measured(self) -> NDArray[np.int64]:
         """The points at which any of the traces was measured."""
@@ -287,6 +292,18 @@ class StoredHistory(History):
         names = {slot: self._at_slot(slot) for slot in {vanished.slot for vanished in found}}
         return [(vanished.trace, names[vanished.slot]) for vanished in found]
 
+    def machines(self, points: Sequence[int]) -> list[Mapping[str, str]]:
+        """Return the facts of the runs that measured the longest of the traces at each point."""
+        longest = int(np.count_nonzero(~np.isnan(self.values), axis=1).argmax())
+        return machines_at(self.store, self.line, self.traces[longest].id, points)
+
+
+def machines_at(store: Store, line: Line, trace_id: int, positions: Sequence[int]) -> list[Mapping[str, str]]:
+    """Return the facts of the runs that measured a trace at each of ``positions``."""
+    slots = [line.slots[position] for position in positions]
+    facts = environments_at(store.runs, line, trace_id, slots)
+    return [facts.get(slot, {}) for slot in slots]
+
 
 def base_position(line: Line, base: int | None) -> int:
     """Return the position of the base on the line, -1 for none."""
@@ -317,6 +334,7 @@ class FileHistory(History):
     """What the results file ``name`` says; points are its runs, or the commits that they measured.
 
     ``by_samples`` says that samples stand for runs. ``rules`` say which direction is better in ``repository``.
+    ``facts`` are those of the machine of each run, or of the first run of each commit.
     """
 
     name: str
@@ -324,6 +342,7 @@ class FileHistory(History):
     by_samples: bool
     rules: Sequence[DirectionRule]
     repository: str
+    facts: Sequence[Mapping[str, str]] = ()
 
     @classmethod
     def from_runs(
@@ -345,7 +364,12 @@ class FileHistory(History):
             if np.count_nonzero(~np.isnan(samples), axis=1).max(initial=0) >= FEWEST:
                 judged, by_samples = samples, True
         failed = {key: at for at, point in enumerate(points) for key, results in point.items() if results.failed}
-        return cls(tuple(traces), values, judged, name, failed, by_samples, rules, repository)
+        facts = [point[0].environment for point in _points(runs)]
+        return cls(tuple(traces), values, judged, name, failed, by_samples, rules, repository, facts)
+
+    def machines(self, points: Sequence[int]) -> list[Mapping[str, str]]:
+        """Return the facts of the run at each point; where samples stand for runs, those of the last one."""
+        return [self.facts[-1 if self.by_samples else point] for point in points]
 
     @property
     def is_empty(self) -> bool:

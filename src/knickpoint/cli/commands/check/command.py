@@ -136,8 +136,9 @@ def command(
     page Compare.
 
     The exit code is 0 when nothing is worse, 1 when something regressed (or has a verdict of --fail-on), 2 when the
-    command could not do its work, and 3 when there are no data to judge by, as where the history is empty. Canaries do
-    not count; those that moved are named on standard error.
+    command could not do its work, and 3 when there are no data to judge by, as where the history is empty, or when most
+    benchmarks moved together on a machine like that of the history: measure again. On another machine, what all
+    benchmarks do together is attributed to it. Canaries do not count; those that moved are named on standard error.
     """
     from knickpoint.cli.commands.check.printing import NO_PLOTS, print_gate, read_targets
     from knickpoint.cli.commands.check.sides import (

@@ -21,15 +21,15 @@ from knickpoint.version import __version__
 
 _BENCHMARK: Final = (
     "trace", "benchmark", "params", "unit", "before", "after", "relative_size", "low", "high", "detectable", "p_value",
-    "samples", "conditional", "reason", "decides", "canary",
+    "samples", "conditional", "together", "reason", "decides", "canary",
 )  # fmt: skip
 """The columns that a judged benchmark has, as in the API."""
 
 _COLUMNS: Final = tuple(
     Column(name)
     for name in (
-        "verdict", *_BENCHMARK, "accepted", "fails", "false_positives", "base", "base_time", "base_subject", "base_reason",
-        "base_commits", "head",
+        "verdict", *_BENCHMARK, "accepted", "fails", "false_positives", "condition", "again", "base", "base_time",
+        "base_subject", "base_reason", "base_commits", "head",
     )
 )  # fmt: skip
 
@@ -156,7 +156,9 @@ def print_gate(
 def _rows(report: GateReport) -> list[Row]:
     """Return one row a benchmark for programs."""
     base, head = report.sides.base, report.sides.head
-    sides: Row = {
+    whole: Row = {
+        "condition": report.condition or None,
+        "again": report.again,
         "base": base.hash if base else None,
         "base_time": base.time.isoformat() if base and base.has_time else None,
         "base_subject": base.subject if base else None,
@@ -171,7 +173,7 @@ def _rows(report: GateReport) -> list[Row]:
             "accepted": each.accepted.reason if each.accepted else None,
             "fails": report.standing(each) is Standing.FAILS,
             "false_positives": report.results.false_positives,
-            **sides,
+            **whole,
         }
         for each in report.benchmarks
     ]

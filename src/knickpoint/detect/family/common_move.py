@@ -1,0 +1,374 @@
+"""Tell what all benchmarks do together, which a machine does, from what one of them does, which a patch does.
+
+A busy or another machine changes every time by about the same factor. So changes are compared as logarithms of ratios,
+with rates the other way round, and their median over the benchmarks is the *common move*.
+
+- The benchmarks *moved together* if there are five or more, if the 95 % intervals of more than half of them leave out
+  no change on the same side, and if one of these would have a verdict by itself, or the common move lies beyond those
+  of past commits: it is judged as one more benchmark, with the same rate of false positives. On a machine like that of
+  the history it is less than five times: no machine is that busy.
+- On a machine like that of the history, what moved together is *unstable*: a patch can slow everything, and so can a
+  busy machine. It is to be measured again.
+- On another machine, the common move is taken out of the new values, and the common moves of past commits out of the
+  history. What is left is judged as usual. The noise is then that between machines, as far as the history has several.
+- What stands out from a common move, or on a machine that the history hardly knows, must also lie further from it than
+  the other benchmarks scatter around it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from knickpoint.detect.family.decision import NEWEST, FamilyJudgement, judge_family
+from knickpoint.detect.family.short_history import ENORMOUS, FEWEST
+from knickpoint.detect.outliers import student_quantile
+from knickpoint.model.judged_benchmark import CommonMove, Judgement
+from knickpoint.model.plain_text import counted
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit import read_unit
+from knickpoint.model.unit_names import Better
+
+FEWEST_TOGETHER: Final = 5
+"""Benchmarks from which on their common move can be told from what one of them does."""
+
+_OF_MAD: Final = 1.4826
+"""Standard deviation of normal values over their median absolute deviation."""
+
+_POLISHES: Final = 4
+"""Rounds of the median polish (Tukey 1977), which hardly changes after the second one."""
+
+_CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveJudgement:
+    """The verdicts on new values of many benchmarks, in the order given, and their common move.
+
+    ``margins`` and ``commits`` are those of :class:`FamilyJudgement`. ``together`` are the benchmarks that have no
+    verdict of their own, because they moved as most do.
+    """
+
+    judgements: tuple[Judgement, ...]
+    margins: tuple[float, ...]
+    together: tuple[bool, ...]
+    move: CommonMove
+    commits: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    better: list[Better]
+    kinds: Sequence[Hashable] | None
+    false_positives: float
+    minimum_effect: float
+
+    def judge(self, histories: Array, samples: Sequence[Array]) -> FamilyJudgement:
+        return judge_family(
+            histories,
+            samples,
+            better=self.better,
+            kinds=self.kinds,
+            false_positives=self.false_positives,
+            minimum_effect=self.minimum_effect,
+        )
+
+
+def speed_sign(unit: str, better: Better) -> int:
+    """Return 1 for values that a slower machine raises, such as times, -1 for those that it lowers, 0 for others.
+
+    Sizes and counts do not depend on the speed of a machine. An unknown unit is taken for a time, or for a score that
+    is better when higher.
+    """
+    dimension = read_unit(unit).dimension
+    if dimension == "time":
+        return 1
+    if dimension.endswith("/time"):
+        return -1
+    if dimension.startswith("?") and dimension != "?%":
+        return -1 if better is Better.HIGHER else 1
+    return 0
+
+
+def judge_moves(
+    histories: ArrayLike,
+    samples: Sequence[ArrayLike],
+    *,
+    signs: Sequence[int],
+    unlike: ArrayLike | None = None,
+    better: Sequence[Better] | Better = Better.UNKNOWN,
+    kinds: Sequence[Hashable] | None = None,
+    false_positives: float = 0.01,
+    minimum_effect: float = 0.0,
+) -> MoveJudgement:
+    """Judge the new values of many benchmarks by :func:`judge_family`, apart from what they do together.
+
+    ``signs`` has the :func:`speed_sign` of each benchmark; those of 0 are judged as usual. ``unlike`` is true for the
+    commits of the histories that another machine measured than the new values; None if all machines are alike or
+    unknown. Where fewer than five commits are alike, the machine of the new values is another one than that of the
+    history. The other arguments, and the errors, are those of :func:`judge_family`.
+    """
+    frame = np.atleast_2d(np.asarray(histories, dtype=np.float64))[:, -NEWEST:]
+    new = [np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in samples]
+    ways = [better] * len(new) if isinstance(better, Better) else list(better)
+    options = _Options(ways, kinds, false_positives, minimum_effect)
+    others = np.zeros(frame.shape[1], dtype=bool) if unlike is None else np.asarray(unlike, dtype=bool)[-NEWEST:]
+    usual = options.judge(frame, new)
+    measured = (~np.isnan(frame)).any(axis=0)
+    known = int(np.count_nonzero(measured & ~others)) >= FEWEST or not others.any()
+    table = _MoveTable(frame, new, np.asarray(signs), usual, others)
+    nothing = MoveJudgement(
+        usual.judgements,
+        usual.margins,
+        (False,) * len(new),
+        CommonMove(len(table.rows), unlike=not known),
+        usual.commits,
+    )
+    if len(table.rows) < FEWEST_TOGETHER:
+        return nothing if known else _too_few(nothing, table.rows)
+    if known and not others.any() and not table.moved(usual).any():
+        return nothing
+    return _apart(table, options, nothing, known=known)
+
+
+class _MoveTable:
+    """The benchmarks whose values depend on the speed of the machine, as logarithms, upwards for slower.
+
+    ``past`` are the common moves of the commits, nan where too few benchmarks were measured.
+    """
+
+    def __init__(
+        self, frame: Array, samples: Sequence[Array], signs: NDArray[np.int64], usual: FamilyJudgement, unlike: Mask
+    ) -> None:
+        self.frame, self.samples, self.signs, self.unlike = frame, samples, signs, unlike
+        self.rows = [
+            row
+            for row, judgement in enumerate(usual.judgements)
+            if signs[row]
+            and judgement.centre > 0
+            and bool((frame[row][~np.isnan(frame[row])] > 0).all())
+            and bool((samples[row] > 0).all())
+        ]
+        self.past = _common_moves(signs[self.rows, None].astype(np.float64) * np.log(frame[self.rows]))
+
+    def moved(self, judged: FamilyJudgement, less: float = 0.0) -> Mask:
+        """Return which of the rows moved the way of most, if more than half did so beyond their 95 % intervals.
+
+        ``less`` is taken from each of the changes, as logarithm.
+        """
+        sizes = self.changes(judged) - less
+        margins = np.array([judged.margins[row] / judged.judgements[row].centre for row in self.rows])
+        beyond = np.abs(np.expm1(sizes)) > margins
+        slower, faster = beyond & (sizes > 0), beyond & (sizes < 0)
+        most = slower if np.count_nonzero(slower) >= np.count_nonzero(faster) else faster
+        return most if 2 * np.count_nonzero(most) > len(self.rows) else np.zeros(len(self.rows), dtype=bool)
+
+    def changes(self, judged: FamilyJudgement) -> Array:
+        """Return the change of each row as logarithm, upwards for slower."""
+        return np.array(
+            [
+                self.signs[row] * math.log(judged.judgements[row].level / judged.judgements[row].centre)
+                for row in self.rows
+            ]
+        )
+
+    def without_common(self) -> Array:
+        """Return the histories without the common moves of their commits; those of other benchmarks as they are."""
+        found = self.frame.copy()
+        found[self.rows] *= np.exp(-self.signs[self.rows, None] * self.past)
+        return found
+
+    def new_without(self, move: float) -> list[Array]:
+        """Return the samples without a common ``move``."""
+        chosen = set(self.rows)
+        return [
+            values * math.exp(-self.signs[row] * move) if row in chosen else values
+            for row, values in enumerate(self.samples)
+        ]
+
+
+def _common_moves(table: Array) -> Array:
+    """Return the common move of each column of logarithms, by median polish; nan with fewer than five values."""
+    enough = np.count_nonzero(~np.isnan(table), axis=0) >= FEWEST_TOGETHER
+    moves = np.where(enough, 0.0, np.nan)
+    if not enough.any():
+        return moves
+    seen = table[:, enough]
+    columns = np.zeros(seen.shape[1])
+    for _ in range(_POLISHES):
+        known = ~np.isnan(seen).all(axis=1)
+        levels = np.zeros(len(seen))
+        levels[known] = np.nanmedian(seen[known] - columns, axis=1)
+        columns = np.nanmedian(seen - levels[:, None], axis=0)
+    moves[enough] = columns
+    return moves
+
+
+def _too_few(found: MoveJudgement, rows: Sequence[int]) -> MoveJudgement:
+    """Return the verdicts on another machine with too few benchmarks: a change may be the machine's."""
+    text = "the machine is another one, and too few benchmarks show what it does: measure again on a machine alike"
+    judgements, together = list(found.judgements), list(found.together)
+    for row in rows:
+        if judgements[row].verdict in _CHANGED:
+            judgements[row] = replace(judgements[row], verdict=Verdict.UNSTABLE, reason=text, conditional=True)
+            together[row] = True
+    return replace(found, judgements=tuple(judgements), together=tuple(together))
+
+
+def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known: bool) -> MoveJudgement:
+    """Return the verdicts apart from the common move; ``known`` says that the history has machines alike."""
+    # Levels without the common moves of the past; then the move of the new values, and what is left without it.
+    levelled = table.without_common()
+    first = options.judge(levelled, table.samples)
+    if not all(first.judgements[row].centre > 0 for row in table.rows):
+        return usual if known else _too_few(usual, table.rows)
+    changes = table.changes(first)
+    common = float(np.median(changes))
+    past = table.past[~np.isnan(table.past) & ~(table.unlike & known)]
+    reference = float(np.median(past))
+    moved = table.moved(first, reference)
+    failing = any(usual.judgements[row].verdict in _CHANGED for row in itertools.compress(table.rows, moved))
+    busy = moved.any() and abs(common - reference) < math.log(ENORMOUS)
+    if known and not (busy and (failing or _beyond_past(past, common, options))):
+        moved[:] = False
+    if known and not moved.any() and not table.unlike.any():
+        return usual
+    furthest = _furthest(changes - common, options.false_positives) if moved.any() or not known else 0.0
+    left = options.judge(levelled, table.new_without(common)).judgements
+    apart = np.array([left[row].verdict in _CHANGED for row in table.rows]) & (np.abs(changes - common) > furthest)
+    parts = _Parts(
+        usual.judgements,
+        first,
+        left,
+        _described(changes - reference, moved & ~apart, unlike=not known),
+        math.expm1(furthest),
+        reference,
+        known=known,
+        mixed=known and bool(table.unlike.any()),
+    )
+    # On another machine, what does not depend on its speed is conditional, too.
+    judgements = list(usual.judgements if known else map(_conditional, usual.judgements))
+    margins, together = list(usual.margins), list(usual.together)
+    for row, distance, moves in zip(table.rows, (changes - common).tolist(), moved.tolist(), strict=True):
+        sign = int(table.signs[row])
+        before, margins[row] = parts.compared(row, sign, margins[row])
+        judgements[row], together[row] = parts.verdict(row, before, sign * distance, moves=moves)
+    return replace(
+        usual, judgements=tuple(judgements), margins=tuple(margins), together=tuple(together), move=parts.move
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the new values do together, and the verdicts on what is ``left`` without it.
+
+    ``usual`` are the verdicts without regard to the common move, and ``first`` those by a history without the common
+    moves of its commits, of which ``reference`` is the usual one on machines alike. Up to the share ``least`` the
+    scatter of the others hides what is left. The history has machines alike if they are ``known``, and beside them
+    others if it is ``mixed``.
+    """
+
+    usual: Sequence[Judgement]
+    first: FamilyJudgement
+    left: Sequence[Judgement]
+    move: CommonMove
+    least: float
+    reference: float
+    known: bool
+    mixed: bool
+
+    def compared(self, row: int, sign: int, margin: float) -> tuple[Judgement, float]:
+        """Return levels and margin of a benchmark: in a mixed history, by the level that machines alike have."""
+        if not self.mixed:
+            return self.usual[row], margin
+        found, factor = self.first.judgements[row], math.exp(sign * self.reference)
+        centre = found.centre * factor
+        size = found.level - centre
+        compared = replace(found, centre=centre, size=size, relative_size=size / abs(centre))
+        return compared, self.first.margins[row] * factor
+
+    def verdict(self, row: int, before: Judgement, size: float, *, moves: bool) -> tuple[Judgement, bool]:
+        """Return the verdict on a benchmark of which ``size`` is left, as logarithm, and whether it is that of most others.
+
+        It ``moves`` with them, or does not.
+        """
+        found = self._left(before, self.left[row], math.expm1(size))
+        changed = found.verdict in _CHANGED
+        if not self.known:
+            return _conditional(found), moves and not changed
+        if not self.move.moved or (changed and (self.mixed or found.verdict is before.verdict)):
+            return found, False
+        if moves or before.verdict in _CHANGED:
+            others = counted(self.move.moved - moves, "other benchmark")
+            reason = f"moved together with {others}: measure again"
+            return replace(before, verdict=Verdict.UNSTABLE, reason=reason, conditional=True), True
+        return before, False
+
+    def _left(self, before: Judgement, left: Judgement, size: float) -> Judgement:
+        """Return the verdict on what is left, a share of ``size``, with the levels as they were measured."""
+        verdict, reason = left.verdict, left.reason
+        if self.move.moved:
+            reason = f"{_percent(size)} beside the common move of {_percent(self.move.relative_size)}: {reason}"
+        if verdict in _CHANGED and not abs(math.log1p(size)) > math.log1p(self.least):
+            verdict = Verdict.UNCHANGED
+            reason += f"; the others scatter around it, and more than {_percent(self.least)} would count"
+        return replace(
+            before,
+            verdict=verdict,
+            reason=reason,
+            conditional=left.conditional,
+            detectable=max(left.detectable, self.least * abs(before.centre)),
+            detectable_relative=max(left.detectable_relative, self.least),
+            p_value=left.p_value,
+            evidence=left.evidence,
+        )
+
+
+def _furthest(distances: Array, false_positives: float) -> float:
+    """Return how far from the common move the furthest of so many benchmarks lies by their own scatter."""
+    scatter = _OF_MAD * float(np.median(np.abs(distances)))
+    return student_quantile(1 - false_positives / distances.size, distances.size - 1) * scatter
+
+
+def _beyond_past(past: Array, common: float, options: _Options) -> bool:
+    """Return True if a common move lies beyond those of past commits, judged as one more benchmark.
+
+    With too few commits for that, it has to lie beyond the prediction interval of a normal distribution.
+    """
+    found = judge_family(
+        np.exp(past)[None, :],
+        [[math.exp(common)]],
+        false_positives=options.false_positives,
+        minimum_effect=options.minimum_effect,
+    )
+    verdict = found.judgements[0].verdict
+    if verdict in _CHANGED or verdict is Verdict.UNCHANGED or past.size < FEWEST:
+        return verdict in _CHANGED
+    scatter = float(past.std(ddof=1)) * math.sqrt(1 + 1 / past.size)
+    furthest = student_quantile(1 - options.false_positives / 2, past.size - 1) * scatter
+    return abs(common - float(np.median(past))) > max(furthest, math.log1p(options.minimum_effect))
+
+
+def _described(changes: Array, moved: Mask, *, unlike: bool) -> CommonMove:
+    """Return the common move of those that ``moved``."""
+    if not moved.any():
+        return CommonMove(changes.size, unlike=unlike)
+    low, middle, high = np.expm1(np.quantile(changes[moved], [0, 0.5, 1])).tolist()
+    return CommonMove(changes.size, int(np.count_nonzero(moved)), middle, low, high, unlike=unlike)
+
+
+def _conditional(found: Judgement) -> Judgement:
+    return replace(found, conditional=True) if found.verdict in _CHANGED else found
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:+.1f} %".replace("-", "−")
