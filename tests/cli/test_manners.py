@@ -34,6 +34,11 @@ class _Terminal(io.StringIO):
         (["histroy", "list"], "knick: there is no command 'histroy'. Did you mean history?"),
         (["history", "lst"], "knick history: there is no command 'lst'. Did you mean list?"),
         (["detect", "--metod", "x"], "knick detect: there is no option --metod. Did you mean --method or --methods?"),
+        (
+            ["changes", "--kind", "stp"],
+            "knick changes: invalid value for '--kind': "
+            "'stp' is not one of 'step', 'drift', 'mode', 'noise'. Did you mean step?",
+        ),
         (["restore"], "knick restore: missing argument 'FILE'."),
         (["zzz"], "knick: there is no command 'zzz'."),
         (["gate"], "knick: there is no command 'gate'. It was renamed to schedule."),

@@ -111,6 +111,38 @@ def test_an_operation_names_the_permission_that_it_needs() -> None:
                 "remedy": "See /docs#get_traces",
             },
         ),
+        (
+            "GET",
+            "/api/v1/changes?kind=bogus",
+            {},
+            {
+                "error": "There is no kind 'bogus'.",
+                "where": "kind",
+                "remedy": "The kinds are: step, drift, mode, noise.",
+            },
+        ),
+        (
+            "GET",
+            "/api/v1/changes?certainty=settld",
+            {},
+            {
+                "error": "There is no certainty 'settld'.",
+                "where": "certainty",
+                "remedy": "Did you mean 'settled'? The certainties are: provisional, settled.",
+            },
+        ),
+        (
+            "GET",
+            "/api/v1/changes?since=yesterday",
+            {},
+            {"error": "'yesterday' is not a day.", "where": "since", "remedy": "Write it as 2026-03-14."},
+        ),
+        (
+            "POST",
+            "/api/v1/triage",
+            {"json": {"ids": [1], "filter": {"status": "hiden"}}},
+            {"error": "There is no status 'hiden'.", "where": "filter.status", "remedy": "Did you mean 'hidden'? The"},
+        ),
     ],
 )
 def test_a_refusal_names_what_is_refused(

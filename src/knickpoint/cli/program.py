@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,7 @@ from knickpoint.model.renamed import new_name
 
 
 _PROGRAM: Final = "knick"
+_REFUSED_CHOICE: Final = re.compile("'([^']*)' is not one of ")
 _QUERY_WITH_MINUS: Final = "Put a query that begins with - after --."
 
 
@@ -71,7 +73,16 @@ def refusal_text(refused: click.ClickException) -> str:
     if given and isinstance(refused, click.UsageError):
         return f"there is no command {given!r}. {_meant(given, _commands(refused.ctx))}".rstrip()
     message = refused.format_message()
-    return message[:1].lower() + message[1:]
+    return f"{message[:1].lower()}{message[1:]} {_meant_choice(refused)}".rstrip()
+
+
+def _meant_choice(refused: click.ClickException) -> str:
+    """Suggest the choice that a mistyped value of an option means; "" where nothing is similar."""
+    kind = refused.param.type if isinstance(refused, click.BadParameter) and refused.param else None
+    given = _REFUSED_CHOICE.match(refused.message)
+    return (
+        did_you_mean(given[1], [str(each) for each in kind.choices]) if given and isinstance(kind, click.Choice) else ""
+    )
 
 
 def _meant(given: str, known: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
@@ -73,6 +74,8 @@ _LOG: Final = logging.getLogger("knickpoint.server")
 _UNAUTHORIZED: Final = 401
 _LONGEST_SHOWN: Final = 100
 """Characters of a refused value that a message shows."""
+_QUOTED: Final = re.compile("'([^']*)'")
+"""The values that pydantic says a field takes."""
 _MOST_SIMILAR: Final = 3
 """Names that a message suggests for a mistyped one."""
 _NOT_ALLOWED: Final = 405
@@ -187,6 +190,11 @@ def _invalid_request(request: Request, error: Exception) -> JSONResponse:
     if first["type"] == "missing":
         return _response(422, f"{name!r} is missing.", where, f"Send it; see {_operation_address(request)}.")
     message, given = first["msg"], first.get("input")
+    if first["type"] == "enum" and isinstance(given, str):
+        known = _QUOTED.findall(first["ctx"]["expected"])
+        return _response(422, f"There is no {name} {given[:_LONGEST_SHOWN]!r}.", where, _meant(given, name, known))
+    if first["type"].startswith("date_from") and isinstance(given, str):
+        return _response(422, f"{given[:_LONGEST_SHOWN]!r} is not a day.", where, "Write it as 2026-03-14.")
     shown = f": {str(given)[:_LONGEST_SHOWN]!r} was sent" if isinstance(given, str | int | float) else ""
     return _response(
         422, f"{message}{shown}.", where, f"See {_operation_address(request)} for what this address takes."
@@ -213,7 +221,11 @@ def _meant(name: str, kind: str, known: list[str]) -> str:
     if not known:
         return "Leave it out."
     similar = " or ".join(repr(each) for each in get_close_matches(name, known, _MOST_SIMILAR))
-    return f"{f'Did you mean {similar}? ' if similar else ''}The {kind}s are: {', '.join(known)}."
+    return f"{f'Did you mean {similar}? ' if similar else ''}The {_plural(kind)} are: {', '.join(known)}."
+
+
+def _plural(noun: str) -> str:
+    return noun[:-1] + "ies" if noun.endswith("y") else f"{noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def _http_error(request: Request, error: Exception) -> JSONResponse:

@@ -15,7 +15,7 @@ import {
 } from "../../api/client";
 import { routeUrl } from "../../routes/routes";
 import type { Tab, TriageRoute } from "../../routes/triage";
-import { parseTriageFilter } from "../../text/triage-filter";
+import { checkTriageFilter, parseTriageFilter } from "../../text/triage-filter";
 import { memoizeLast } from "../memoize";
 import { Resource } from "../resource";
 import { recordDecision, type DecisionInput, type DecisionResult } from "./decisions";
@@ -141,6 +141,7 @@ export class TriageList {
 
   private async load(route: TriageRoute, signal: AbortSignal): Promise<ChangeList> {
     if (!this.known) this.abortFindings();
+    checkTriageFilter(route.filter);
     const { sort, page, size } = route;
     const filter = listFilter(route);
     const answer = await api.changes({ ...filter, sort, page, size, members: FIRST_FINDINGS }, signal);

@@ -175,6 +175,12 @@ class _Day(click.DateTime):
     help="Provisional: later values may still move the change or take it away.",
 )
 @click.option(
+    "--condition",
+    type=click.Choice(["present", "recovered", "fixed", "gone"]),
+    default=None,
+    help="Only changes in this condition, by the data of today.",
+)
+@click.option(
     "--minimum-effect", type=click.FloatRange(0), default=0.0, help="Only changes of at least this size: 0.02 is 2 %."
 )
 @click.option(
@@ -229,6 +235,7 @@ def command(
     directions: tuple[str, ...],
     kind: str | None,
     certainty: str | None,
+    condition: str | None,
     alert_kind: str | None,
     minimum_effect: float,
     minimum_sigma: float,
@@ -251,14 +258,17 @@ def command(
     from knickpoint.model.alert import AlertKind
     from knickpoint.model.change_point import Condition
     from knickpoint.model.settlement import Certainty, FindingKind
-    from knickpoint.model.statement import ChangeDirection
+    from knickpoint.model.statement import ChangeCondition, ChangeDirection
     from knickpoint.store.findings.selection import Selection
 
     chosen_kind = alert_kind or ("any" if alert else "work")
-    conditions = frozenset(Condition) if gone else frozenset({Condition.PRESENT, Condition.RECOVERED})
+    conditions = (
+        frozenset(Condition) if gone or condition == "gone" else frozenset({Condition.PRESENT, Condition.RECOVERED})
+    )
     selection = Selection(
         conditions=conditions,
         directions=frozenset(map(ChangeDirection, directions)),
+        stated_conditions=frozenset() if condition is None else frozenset({ChangeCondition(condition)}),
         kinds=frozenset() if kind is None else frozenset({FindingKind(kind)}),
         certainty=None if certainty is None else Certainty(certainty),
         text=match,
