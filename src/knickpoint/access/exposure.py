@@ -15,8 +15,8 @@ from knickpoint.model.errors import ConfigError
 
 _EXPIRES_SOON: Final = timedelta(days=14)
 _REMEDY: Final = (
-    "Configure sign-in in [sign_in.NAME] of knickpoint.toml. Or set anyone of [access] to none, viewer, editor or admin, the "
-    "role of whoever reaches the port. --host 127.0.0.1 serves this machine only."
+    "Configure sign-in in [sign_in.NAME] of knickpoint.toml. Or set anyone of [access] to none, viewer, editor or "
+    "admin, the role of whoever reaches the port. --host 127.0.0.1 serves this machine only."
 )
 
 

@@ -79,7 +79,9 @@ def _text(data: bytes) -> str:
 _HOME: Final = "/"
 _LONGEST: Final = 1_500
 _PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")
-"""One slash, then printed ASCII without space and backslash: browsers read ``/\\evil`` and ``/<tab>/evil`` as ``//evil``."""
+"""One slash, then printed ASCII without space and backslash: browsers read ``/\\evil`` and ``/<tab>/evil`` as
+``//evil``.
+"""
 
 _DECODED_TWICE: Final = 2
 _ELSEWHERE: Final = re.compile(r"[/\\]{2}|[\x00-\x1f\x7f\\]")

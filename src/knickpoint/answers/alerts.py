@@ -125,7 +125,8 @@ class PreviewAnswer(Answer):
     off_list: int = Field(description="Live findings that leave the work list, as the kind of the alert changes.")
     on_list: int = Field(description="Live findings that join the work list, as the kind of the alert changes.")
     left_out: dict[str, int] = Field(
-        description="Steps that the alert finds and does not report, by the setting that leaves them out; `level` where the level stayed."
+        description="Steps that the alert finds and does not report, by the setting that leaves them out; `level` where "
+        "the level stayed."
     )
     judged: int = Field(description="Number of traces that were judged.")
     traces: int = Field(description="Number of traces to judge.")

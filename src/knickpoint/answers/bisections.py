@@ -58,8 +58,8 @@ class BisectionAnswer(Answer):
     state: BisectionState
     reason: str = Field(description="What is not decided, or why there is no culprit, in one line.")
     culprits: list[CommitAnswer] = Field(
-        description="The commits that made the change: one in the state `culprit`; several, each of its own change, in the "
-        "state `range`; empty where none was found."
+        description="The commits that made the change: one in the state `culprit`; several, each of its own change, in "
+        "the state `range`; empty where none was found."
     )
     probability: float = Field(description="Of what is stated; 0 while it is not known.")
     commits: int = Field(description="Number of commits of which one is searched.")
@@ -77,8 +77,8 @@ class CandidateAnswer(Answer):
 
     commit: CommitAnswer
     probability: FiniteOrNull = Field(
-        description="Probability that this commit made a change, alone or with others; null for the good end, and before "
-        "the first probe."
+        description="Probability that this commit made a change, alone or with others; null for the good end, and "
+        "before the first probe."
     )
 
 

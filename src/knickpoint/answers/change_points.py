@@ -68,8 +68,8 @@ class ChangePointsAnswer(Answer):
     summaries: list[SummaryAnswer] = Field(description="Where changes were found in something else than medians.")
     change_points: list[ChangePointAnswer]
     notes: dict[ChangePointId, str] = Field(
-        description="By the id of a change point: which number of the samples its levels are, or how the distribution changed; only where "
-        "the levels do not say it."
+        description="By the id of a change point: which number of the samples its levels are, or how the distribution "
+        "changed; only where the levels do not say it."
     )
     newest: NewestAnswer | None = Field(description="null where the newest value belongs to the level before it.")
     gone: list[ChangePointAnswer] = Field(description="Changes that later data no longer show; no region ends there.")

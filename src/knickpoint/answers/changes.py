@@ -134,8 +134,8 @@ class ChangeAnswer(Answer):
     )
     alert_severity: AlertSeverity = Field(description="The highest severity of the alerts of the members that match.")
     hazard: float | None = Field(
-        description="The hazard level of largest magnitude among the members, by which `hazard` sorts. It may be that of "
-        "another one than the lead, which has its own in `members`."
+        description="The hazard level of largest magnitude among the members, by which `hazard` sorts. It may be that "
+        "of another one than the lead, which has its own in `members`."
     )
     lead: ChangePointId = Field(
         description="Id of the member listed first: the lead of the statement, unless the filter leaves that one out."

@@ -97,7 +97,8 @@ class ComparisonAnswer(Answer):
     )
     condition: str = Field(
         default="",
-        description="What the verdicts depend on: another machine, or what most benchmarks do together; empty for nothing.",
+        description="What the verdicts depend on: another machine, or what most benchmarks do together; empty for "
+        "nothing.",
     )
     again: bool = Field(
         default=False, description="Whether to measure again: most benchmarks moved together on a machine alike."

@@ -49,8 +49,8 @@ class CandidateAnswer(Answer):
     accepted: bool = Field(description="Whether the method found a step there and the alert reports it.")
     reason: str = Field(description="Why it was rejected; empty when it was accepted.")
     note: str = Field(
-        description="What the trace is to the cluster that steps there, and since which run; empty where the method judges each "
-        "trace alone."
+        description="What the trace is to the cluster that steps there, and since which run; empty where the method "
+        "judges each trace alone."
     )
     finding: ChangePointId | None = Field(description="Id of its change point.")
     checks: list[CheckAnswer]

@@ -56,7 +56,8 @@ class ListFilter(Answer):
     alert: Text = Field(default="", description="Only change points of this alert.")
     alert_kind: AlertKindFilter | None = Field(
         default=None,
-        description="Only change points of alerts of this kind. Default: `work`, and `any` where the filter names an alert.",
+        description="Only change points of alerts of this kind. Default: `work`, and `any` where the filter names an "
+        "alert.",
     )
     assignee: Text = Field(default="", description="Only change points assigned to this person.")
     ticket: Text = Field(default="", description="Only change points that belong to this ticket.")

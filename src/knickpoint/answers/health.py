@@ -49,8 +49,8 @@ class WorkerAnswer(Answer):
     failures: int = Field(description="Number of consecutive failures; 0 when all is well.")
     reason: str = Field(description="Reason of the last failure; kept when all is well again.")
     slowed: str = Field(
-        description="Why it works slower than it could, as where those who detect for it cannot read the store; empty where "
-        "it does not. That is not trouble: it does all of its work."
+        description="Why it works slower than it could, as where those who detect for it cannot read the store; empty "
+        "where it does not. That is not trouble: it does all of its work."
     )
     state: Literal["working", "failing", "lost"]
     parts: list[ServicePart] = Field(description="The parts that it runs; empty for one of an older version.")
@@ -95,13 +95,13 @@ class AlertAnswer(Answer):
     notify: list[str]
     every_minutes: float = Field(description="Pause between two runs over all its traces; 0: whenever results arrive.")
     source: AlertSource = Field(
-        description="`configuration`: knickpoint.toml; `store`: made by command or API; `repository`: a file of the watched "
-        "repository; `default`: as no other is defined."
+        description="`configuration`: knickpoint.toml; `store`: made by command or API; `repository`: a file of the "
+        "watched repository; `default`: as no other is defined."
     )
     place: str = Field(description="The section, who changed it, or the file and its commit.")
     state: AlertState = Field(
-        description="`applied`; `added` or `changed` since the alerts were applied last; `shadowed`: it does not run, as "
-        "another place defines one of its name."
+        description="`applied`; `added` or `changed` since the alerts were applied last; `shadowed`: it does not run, "
+        "as another place defines one of its name."
     )
     failure: str = Field(description="Why it cannot run, or could not the last time; empty where it can.")
     warning: str = Field(description="Why it may find nothing though it runs; empty where nothing is known.")

@@ -120,8 +120,8 @@ class SettingsAnswer(Answer):
     """What the caller set in the dashboard."""
 
     kept: bool = Field(
-        description="Whether the server keeps the settings of this caller: of people who signed in. Otherwise the browser "
-        "keeps them."
+        description="Whether the server keeps the settings of this caller: of people who signed in. Otherwise the "
+        "browser keeps them."
     )
     values: dict[str, str]
 

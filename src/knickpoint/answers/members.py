@@ -75,7 +75,8 @@ class ChangePointAnswer(Answer):
     sign: FiniteOrNull = Field(description="Chance that the size has the right sign; null where it is unknown.")
     reference: str = Field(description="What a drift is compared with: `best`, a date or a tag; empty for its start.")
     over_reference: FiniteOrNull = Field(
-        description="How far the end of the drift lies from the level there, as a share of it; null without a reference."
+        description="How far the end of the drift lies from the level there, as a share of it; null without a "
+        "reference."
     )
     hazard: FiniteOrNull = Field(description="log(mean before / mean after); null where a mean is not positive.")
     before: LevelAnswer = Field(description="The level before the change.")
@@ -85,7 +86,8 @@ class ChangePointAnswer(Answer):
     method: str = Field(description="The method that found it.")
     alerts: list[str] = Field(description="Names of the alerts that report it.")
     alert_kind: AlertKind = Field(
-        description="`work`; `informational` or `canary` where all of its alerts are; these are not work and not announced."
+        description="`work`; `informational` or `canary` where all of its alerts are; these are not work and not "
+        "announced."
     )
     alert_severity: AlertSeverity = Field(description="The highest severity of its alerts.")
     condition: Condition

@@ -75,7 +75,8 @@ class SharedOverviewAnswer(Answer):
     canaries: int = Field(description="Number of unprocessed changes of canary alerts.")
     quarantined: int = Field(description="Number of runs whose results are quarantined.")
     largest: list[ChangeAnswer] = Field(
-        description="The largest unprocessed changes, at most 6, each with its lead; improvements and what recovered are left out."
+        description="The largest unprocessed changes, at most 6, each with its lead; improvements and what recovered "
+        "are left out."
     )
     failing: list[FailingAlertAnswer] = Field(description="The alerts that cannot run.")
     devices: list[DeviceUseAnswer]

@@ -108,7 +108,8 @@ class NoisyTraceAnswer(Answer):
     share: float = Field(description="Its part of all hidden findings.")
     cumulated: float = Field(description="The part of this trace and the noisier ones.")
     smallest_change: FiniteOrNull = Field(
-        description="The smallest change, relative to its level, that 20 new values could show; null where it is unknown."
+        description="The smallest change, relative to its level, that 20 new values could show; null where it is "
+        "unknown."
     )
 
 

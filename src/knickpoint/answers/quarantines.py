@@ -43,8 +43,8 @@ class QuarantineAnswer(Answer):
     run: str = Field(description="Identity of the run.")
     machine: str = Field(description="Empty where the run names none.")
     state: QuarantineState = Field(
-        description="`quarantined`: no outcome yet; `kept-out`: the machine is as before again, and the results stay out "
-        "of levels; the results count again: `environment-changed`, `not-confirmed` in time, `lifted` by a person, "
+        description="`quarantined`: no outcome yet; `kept-out`: the machine is as before again, and the results stay "
+        "out of levels; the results count again: `environment-changed`, `not-confirmed` in time, `lifted` by a person, "
         "`unfounded` with the data of today."
     )
     reason: str = Field(description="Why the results are suspect, in words.")

@@ -81,8 +81,8 @@ def create_token(store: Store, caller: Caller, request: TokenRequest) -> NewToke
     """Create a token that grants no more than ``caller`` has, and for no longer where ``caller`` is a token.
 
     Raises:
-        ForbiddenError: it is for a repository, or for all, of which ``caller`` is not an admin, or it outlives ``caller``.
-        InputError: its name is taken, or a value cannot be used.
+        ForbiddenError: it is for a repository, or for all, of which ``caller`` is not an admin, or it outlives
+        ``caller``. InputError: its name is taken, or a value cannot be used.
     """
     if not _administers(caller, request.repositories):
         wanted = ", ".join(request.repositories) or "all repositories"

@@ -55,7 +55,9 @@ MEDIAN_ERROR: Final = math.sqrt(math.pi / 2)
 """Standard error of a median of normal values, over that of their mean."""
 
 _MEDIAN_FREEDOM: Final = 0.4
-"""Degrees of freedom that a value adds to a median absolute deviation, which is 0.37 as efficient as a standard deviation."""
+"""Degrees of freedom that a value adds to a median absolute deviation, which is 0.37 as efficient as a standard
+deviation.
+"""
 
 _INTERVAL: Final = 0.95
 """Probability with which the size lies in its interval."""

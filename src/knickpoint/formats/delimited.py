@@ -81,16 +81,16 @@ def unread_table(file: FileContent) -> str:
     with_unit = next((cell for row in found for cell in row if NUMBER_AND_UNIT.fullmatch(cell)), "")
     if with_unit:
         return (
-            f"Its cells have numbers with units, such as {with_unit!r}. Write numbers of one unit and the unit in the header,"
-            f" as in {EXAMPLE}, or in a column unit."
+            f"Its cells have numbers with units, such as {with_unit!r}. Write numbers of one unit and the unit in the "
+            f"header, as in {EXAMPLE}, or in a column unit."
         )
     if not any(numeral(cell, decimal_comma=delimiter == ";") is not None for row in found for cell in row):
         return ""
     listed = ", ".join(names)[:100]
     return (
         f"As a table it needs a column value, or a column name and columns that end with a unit, as in {EXAMPLE};"
-        f" it has {listed}. Rename a column; or call those that were measured metric:NAME and those that name a benchmark param:NAME, and"
-        " import it with --as csv."
+        f" it has {listed}. Rename a column; or call those that were measured metric:NAME and those that name a "
+        "benchmark param:NAME, and import it with --as csv."
     )
 
 

@@ -280,7 +280,9 @@ def _result(result: re.Match[str], number: int, config: dict[str, str]) -> _Line
 
 
 _Names = dict[tuple[str, str, str], tuple[str, str]]
-"""Revision, package and printed name → the name without its number of processors, and that number, "" where it is unknown."""
+"""Revision, package and printed name → the name without its number of processors, and that number, "" where it is
+unknown.
+"""
 
 
 def _split_names(lines: list[_Line]) -> _Names:

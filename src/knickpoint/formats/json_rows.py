@@ -40,14 +40,17 @@ def unread_rows(file: FileContent) -> str:
     rows = file.document if isinstance(file.document, list) else [file.document]
     if all(isinstance(row, dict) and row.keys() >= _CODESPEED for row in rows):
         return (
-            "It looks like what is sent to Codespeed. Rename commitid to commit, revision_date to commit_time and result_value to"
-            " value, give a unit, and leave std_dev, min and max out; then it is read with --as json."
+            "It looks like what is sent to Codespeed. Rename commitid to commit, revision_date to commit_time and "
+            "result_value to value, give a unit, and leave std_dev, min and max out; then it is read with --as json."
         )
     if _is_frame(file.document):
         return f"It looks like a frame of pandas. {_FRAME}"
     found = _roles(file)
     if {"value", "samples"} & found:
-        return "Its rows name neither commit nor time, so other files may look like this: say that it holds results with --as json."
+        return (
+            "Its rows name neither commit nor time, so other files may look like this: say that it holds results with "
+            "--as json."
+        )
     if found and {"commit", "time", "benchmark", "commit_time"} & found:
         return f"Its rows have no member value. {_FRAME}"
     return ""

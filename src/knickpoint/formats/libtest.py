@@ -54,7 +54,8 @@ class _Promise:
                 self.warnings.append(
                     replace(
                         missing_end(
-                            f"{totals['measured']} benchmarks were measured, and {lost} of them have no line with a result",
+                            f"{totals['measured']} benchmarks were measured, and {lost} of them have no line with a "
+                            "result",
                             number,
                             remedy="Let benchmarks print nothing, so that each result has a line of its own.",
                         ),

@@ -26,10 +26,11 @@ from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, ma
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Severity
 
-# Outputs that tools print for people, or tables of theirs that say less than what they also write: what to import instead.
+# Outputs that tools print for people, or tables of theirs that say less than what they also write: what to import
+# instead.
 #
-# Knickpoint does not read them, because they are rounded, compare two sides, or leave out what was measured. Whoever has
-# such a file gets the option of the tool that writes one that is read.
+# Knickpoint does not read them, because they are rounded, compare two sides, or leave out what was measured. Whoever
+# has such a file gets the option of the tool that writes one that is read.
 
 
 _LOOKED_AT: Final = 400
@@ -37,7 +38,10 @@ _LOOKED_AT: Final = 400
 _KNOWN: Final = (
     (
         r"│.*\b(?:sec|B|allocs)/op\b|,(?:sec|B|allocs)/op,CI\b|name\s+old \S+\s+new \S+\s+delta",
-        "benchstat, which summarises and compares results. Import its input: the output of go test -bench, one file per commit",
+        (
+            "benchstat, which summarises and compares results. Import its input: the output of go test -bench, one file per "
+            "commit"
+        ),
     ),
     (
         r"Benchmark\s.*\bMode\s+Cnt\s+Score\s",
@@ -88,7 +92,10 @@ _KNOWN: Final = (
     ),
     (
         r"#(?:group|datatype),|,result,table,",
-        "InfluxDB. Write a table with the columns commit, benchmark, value and unit: pivot its _field, and rename _value",
+        (
+            "InfluxDB. Write a table with the columns commit, benchmark, value and unit: pivot its _field, and rename "
+            "_value"
+        ),
     ),
     (
         r"# (?:HELP|TYPE) [\w:]+ ",

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _NO_HISTORY: Final = "there is no history yet"
 
 _NEXT: Final = (
-    "Import the results of five commits of main (knick import FILE). If main has results already, this job does not have them:"
-    " look where it keeps the instance."
+    "Import the results of five commits of main (knick import FILE). If main has results already, this job does not "
+    "have them: look where it keeps the instance."
 )
 """What to do about an empty history: a new project has no other, and a job may have lost its own."""
 
@@ -109,8 +109,8 @@ def judge_files(
     sentence = f"Base: {' '.join(against)}, {counted(len(base.runs), 'run')}."
     if results.by_samples:
         sentence += (
-            " That is too few to know how runs differ, so their samples stand for them, and changes are conditional: measure"
-            f" both sides {_ENOUGH} times to be sure."
+            " That is too few to know how runs differ, so their samples stand for them, and changes are conditional: "
+            f"measure both sides {_ENOUGH} times to be sure."
         )
     # What failed in the new results has a verdict.
     failures = (f"{name}: {text}" for text in islice(base.failures, _MOST_FAILURES))

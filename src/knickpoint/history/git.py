@@ -231,7 +231,8 @@ class Git:
                 f"the clone does not have the default branch {known!r}",
                 where=str(self.directory),
                 remedy=f"Fetch it, with fetch-depth: 0 (actions/checkout) or git fetch origin {known}:{known}; "
-                "if another branch is the default one now, set branch in the section of the repository in knickpoint.toml.",
+                "if another branch is the default one now, set branch in the section of the repository in "
+                "knickpoint.toml.",
             )
         try:
             current = self.run("symbolic-ref", "--short", "HEAD").decode().strip()

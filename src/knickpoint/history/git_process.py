@@ -73,9 +73,15 @@ def _remedy(reason: str) -> str:
     if foreign := _FOREIGN.search(reason):
         return f"Run: git config --global --add safe.directory {shlex.quote(foreign[1])}, if you trust its owner."
     if "not a git repository" in reason or "does not appear to be a git repository" in reason:
-        return "Name a directory with a git repository; where it is the location of a repository in the configuration, it may be left out."
+        return (
+            "Name a directory with a git repository; where it is the location of a repository in the configuration, it "
+            "may be left out."
+        )
     if "Authentication" in reason or "could not read Username" in reason or "Permission denied" in reason:
-        return "Give git the credentials it needs (an SSH key or a credential helper); it cannot be asked for a password here."
+        return (
+            "Give git the credentials it needs (an SSH key or a credential helper); it cannot be asked for a password "
+            "here."
+        )
     return "Try the same with the git program."
 
 

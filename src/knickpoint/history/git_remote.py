@@ -25,7 +25,9 @@ _PROTOCOLS: Final = {
     "https": "git:https:ssh",
     "ssh": "git:https:ssh",
 }
-"""What git may change to, by a redirect or by ``insteadOf`` in the configuration of the user: nothing local, no way back to http."""
+"""What git may change to, by a redirect or by ``insteadOf`` in the configuration of the user: nothing local, no way
+back to http.
+"""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 

@@ -201,7 +201,8 @@ def _check_order(paths: Sequence[Path | str]) -> None:
                 f"the paths are sorted as text, {Path(earlier).name} before {Path(later).name}, and --order given takes this for the"
                 " order of their commits",
                 where="PATH",
-                remedy="Name them in the order of their commits, oldest first: $(ls -v PATHS) sorts by numbers, and so does a folder.",
+                remedy="Name them in the order of their commits, oldest first: $(ls -v PATHS) sorts by numbers, and so "
+                "does a folder.",
             )
 
 

@@ -261,9 +261,9 @@ class ImportSummary:
         if len(headless) < _FEWEST_HEADLESS or not joined:
             return ()
         remark = (
-            f"{joined:,} of {len(headless):,} files without a commit measured benchmarks of HEAD again, whose points are now"
-            " medians of all. Are they of several commits? Then begin again with an instance that has none of them, and import"
-            " each with --commit, or with the hash of its commit in its name"
+            f"{joined:,} of {len(headless):,} files without a commit measured benchmarks of HEAD again, whose points "
+            "are now medians of all. Are they of several commits? Then begin again with an instance that has none of "
+            "them, and import each with --commit, or with the hash of its commit in its name"
         )
         return (remark,)
 

@@ -24,7 +24,9 @@ _VOLATILE: Final = re.compile(
     r"|1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9}|\.\d+)?",
     re.IGNORECASE,
 )
-"""Values that identify a moment or an execution, and so make a new series each time: a UUID, a time, seconds since 1970."""
+"""Values that identify a moment or an execution, and so make a new series each time: a UUID, a time, seconds since
+1970.
+"""
 
 
 @dataclass

@@ -77,8 +77,8 @@ class NewResults:
                 raise InputError(
                     f"the new results are of several commits, {first[:12]} and {run.revision[:12]}",
                     where=str(file),
-                    remedy="Give the results of one commit. Those of earlier ones are its history (knick import), or what it is"
-                    " compared with (--against; on the page, the base).",
+                    remedy="Give the results of one commit. Those of earlier ones are its history (knick import), or "
+                    "what it is compared with (--against; on the page, the base).",
                 )
 
 

@@ -137,8 +137,8 @@ class ImportPipeline:
         configured = self.destination.repositories
         if configured and name not in configured and not self._had_runs[name]:
             yield (
-                f"made the repository {name!r}, which has no section in knickpoint.toml, as {', '.join(sorted(configured)[:3])}"
-                " has: its commits come from its results"
+                f"made the repository {name!r}, which has no section in knickpoint.toml, as "
+                f"{', '.join(sorted(configured)[:3])} has: its commits come from its results"
             )
 
     @contextmanager

@@ -13,7 +13,8 @@ Entry points:
 - ``alert_definition.set_alert`` and ``remove_alert``: change the alerts that people made.
 - ``find_notices``, ``quarantine_suspect_results``, ``rank_new_suspects``, ``forget_values``: single pieces of the work.
 - ``notifications.Notifications``, ``trackers``, ``relay.Relay``: messages, tickets, NATS.
-- ``backup``, ``move_in`` and ``history_branch``: copy an instance, take in another tool's history, share it by a branch.
+- ``backup``, ``move_in`` and ``history_branch``: copy an instance, take in another tool's history, share it by a
+  branch.
 
 What callers can rely on:
 
@@ -28,20 +29,21 @@ What callers can rely on:
 
 The stages of a worker's round, in order (``worker.worker``); results that a round imports are judged in the same round:
 
-1. ``worker``: import from the sources, and follow the repositories, which places results that wait for their commit. Files
-   are read in separate processes (``separate_import``), which can be ended when one takes too long.
+1. ``worker``: import from the sources, and follow the repositories, which places results that wait for their commit.
+   Files are read in separate processes (``separate_import``), which can be ended when one takes too long.
 2. ``alert_files``: read the alerts that repositories define. ``alert_sources`` says which alerts run.
 3. ``quarantine``: hold back results of machines that moved, and call the hooks that ask for another run.
-4. ``worker.alert_runs``: claim events under a lease, run the alerts over their traces, then the alerts that are due over
-   all traces; acknowledge what a commit accepts (``alert_round``).
+4. ``worker.alert_runs``: claim events under a lease, run the alerts over their traces, then the alerts that are due
+   over all traces; acknowledge what a commit accepts (``alert_round``).
 5. ``suspects``: rank the commits of new and updated changes.
 6. ``trackers``: import tickets and sync trackers.
 7. ``notices``: announce what is not a finding, such as benchmarks that stopped.
 8. ``store.seal()``, then ``retention``: delete what the rules no longer keep.
 
 Beside the rounds, in threads of their own (``worker.side_work``): ``bisections``, ``schedules`` and ``notifications``.
-``relay`` publishes events on NATS and imports the files that are announced there. ``worker.task_runner`` runs each task,
-and tries a failed one again after a growing pause; ``worker.heartbeat`` reports the state of the worker in the store.
+``relay`` publishes events on NATS and imports the files that are announced there. ``worker.task_runner`` runs each
+task, and tries a failed one again after a growing pause; ``worker.heartbeat`` reports the state of the worker in the
+store.
 
 Invariants between the stages:
 

@@ -193,5 +193,6 @@ def _check_inside(location: str, directory: Path) -> None:
         raise StoreError(
             "the configuration in this backup keeps its store outside of the instance",
             where=without_secrets(location),
-            remedy="Say with --store where it should be. Or look at knickpoint.toml in the backup; if you trust it, restore with --outside.",
+            remedy="Say with --store where it should be. Or look at knickpoint.toml in the backup; if you trust it, "
+            "restore with --outside.",
         )

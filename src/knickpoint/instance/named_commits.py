@@ -27,8 +27,8 @@ _BLOCK: Final = 500
 def named_position(instance: Instance, line: Line, name: str) -> int | None:
     """Return the position on ``line`` of the commit that git knows by ``name``; None without a clone or such a name.
 
-    A release is often made on a branch of its own, and so is not a commit of the line: it stands for the newest commit of
-    the line that it contains.
+    A release is often made on a branch of its own, and so is not a commit of the line: it stands for the newest commit
+    of the line that it contains.
 
     Raises:
         HistoryError: ``name`` cannot be a name, or fits several commits, or git fails.
@@ -89,7 +89,8 @@ def find_revision(instance: Instance, line: Line, revision: str) -> LinePosition
         raise HistoryError(
             f"there is no commit {revision!r}",
             where=line.repository.name,
-            remedy="Give its hash or its number, a day as 2026-03-14, newest, or a tag or a branch that the repository has here.",
+            remedy="Give its hash or its number, a day as 2026-03-14, newest, or a tag or a branch that the repository "
+            "has here.",
         )
     position = line.positions.get(found.slot)
     if position is None:

@@ -129,7 +129,8 @@ def _directions(instance: Instance, repositories: Sequence[Repository]) -> Itera
             findings = counted(sum(each.findings for each in here), "finding")
             text = (
                 f"{findings} in {counted(len(here), 'trace')} would turn, because another direction is better now,"
-                f" as in {trace.key}: judged by {former.value}, now {trace.better.value}; knick run --turn-findings accepts"
+                f" as in {trace.key}: judged by {former.value}, now {trace.better.value}; knick run --turn-findings "
+                "accepts"
             )
             yield Notice(NoticeKind.DIRECTION, repository.name, trace.key, -1, "", text)
 

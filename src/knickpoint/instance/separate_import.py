@@ -26,7 +26,8 @@ from knickpoint.model.report import Problem, Report
 from knickpoint.work import ProcessEndedError
 
 _LARGE_BYTES: Final = 16_000_000
-"""Size of a file from which on its process ends with it: what reading it takes of memory would stay with the process."""
+"""Size of a file from which on its process ends with it: what reading it takes of memory would stay with the process.
+"""
 
 
 def import_separately(
@@ -104,7 +105,8 @@ def _too_slow(instance: Instance, source: str) -> FormatError:
     return FormatError(
         f"importing it took longer than {instance.config.limits.import_seconds:g} seconds, and was stopped",
         where=source,
-        remedy="Split the file, raise import_seconds of [limits] in knickpoint.toml, or import it with knick ingest retry.",
+        remedy="Split the file, raise import_seconds of [limits] in knickpoint.toml, or import it with knick ingest "
+        "retry.",
     )
 
 

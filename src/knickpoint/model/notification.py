@@ -27,8 +27,8 @@ class AnnouncementKind(Enum):
     announce a settled change; a chain begins with one of them, or has it after its PROVISIONAL row. MOVED widens the
     suspect range. GREW says that a drift has become twice as large as was announced last. LOCATED says that a bisection
     found the commit, BISECTED that one ended in another way. RECOVERED says that the level before a change is back, or
-    that before an improvement whose loss is not a change of its own; FIXED says it of a change that a person had decided
-    about. WITHDRAWN says that later data no longer show the change, RETURNED that they show it after all.
+    that before an improvement whose loss is not a change of its own; FIXED says it of a change that a person had
+    decided about. WITHDRAWN says that later data no longer show the change, RETURNED that they show it after all.
     """
 
     PROVISIONAL = "provisional"

@@ -66,7 +66,10 @@ class CanaryMove:
     def __str__(self) -> str:
         """Name the canary that moved, and the size."""
         noise = max(self.high - self.level, self.level - self.low) / abs(self.level) if self.level else 0.0
-        return f"canary {self.canary} moved by {figure_text(self.relative_size, '+.1%')} (its noise is ±{figure_text(noise, '.1%')})"
+        return (
+            f"canary {self.canary} moved by {figure_text(self.relative_size, '+.1%')} (its noise is "
+            f"±{figure_text(noise, '.1%')})"
+        )
 
 
 @dataclass(frozen=True, slots=True)

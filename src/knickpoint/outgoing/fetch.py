@@ -286,7 +286,8 @@ def _send(request: _Request, rule: OutgoingRule, deadline: Deadline, largest: in
         raise NoAnswerError(
             f"it cannot be reached, or does not answer as it should: {_reason(error)}",
             where=address.origin,
-            remedy="Check the address, and that this machine reaches it, directly or through the proxy of its environment.",
+            remedy="Check the address, and that this machine reaches it, directly or through the proxy of its "
+            "environment.",
             sent=connected,
         ) from error
 

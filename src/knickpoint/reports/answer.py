@@ -48,8 +48,8 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
         lines.append(f"Accepted: {name(title(row))} by {name(by)}: {name(why)}{rest}.")
     if report.results.replayed:
         lines.append(
-            f"At most {percent_text(report.results.false_positives)} of unchanged pull requests fail, over all benchmarks together"
-            f" (set from {counted(report.results.replayed, 'past commit')})."
+            f"At most {percent_text(report.results.false_positives)} of unchanged pull requests fail, over all "
+            f"benchmarks together (set from {counted(report.results.replayed, 'past commit')})."
         )
     seen = _visible(report)
     return [*lines, seen] if seen else lines

@@ -1,8 +1,8 @@
 """Find out who sends a request, and check what the caller may do: the parameters that every route chooses from.
 
 A route declares its need by the type of one parameter: ``RequestCaller`` for everybody, ``Reader``, ``Uploader``,
-``Editor``, ``Measurer`` and ``Admin`` for callers that have the permission for at least one repository. Which repositories a caller
-sees is decided by the visible repositories, through which answers read the store.
+``Editor``, ``Measurer`` and ``Admin`` for callers that have the permission for at least one repository. Which
+repositories a caller sees is decided by the visible repositories, through which answers read the store.
 
 The caller is the first of: the token of the ``Authorization`` header; the person whose session the browser has; the
 person whom a proxy names; the person of this machine, where no sign-in is configured; anyone. A credential that is

@@ -190,7 +190,8 @@ class Connection(H11Protocol):
         body = json.dumps({"error": f"{error[:1].upper()}{error[1:]}.", "where": "", "remedy": remedy}).encode()
         head = (
             f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\nx-content-type-options: nosniff\r\nretry-after: 10\r\nconnection: close\r\n\r\n"
+            f"content-length: {len(body)}\r\nx-content-type-options: nosniff\r\nretry-after: 10\r\nconnection: "
+            "close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
         self.transport.close()

@@ -188,7 +188,9 @@ _EARLY_VIEWS: Final[Mapping[str, tuple[frozenset[str], _Find]]] = {
     "missing": _only("missing"),
     "quality": _only("alert-quality"),
 }
-"""By the first part of the path: the parameters that are read here or change nothing that is asked for first, and what that is."""
+"""By the first part of the path: the parameters that are read here or change nothing that is asked for first, and what
+that is.
+"""
 
 
 # Serve the files of the dashboard.

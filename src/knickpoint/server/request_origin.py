@@ -131,7 +131,9 @@ _FORWARDING: Final = frozenset(
 )
 _FORWARDING_PREFIXES: Final = ("x-forwarded-", "cf-", "fly-", "tailscale-", "x-envoy-")
 _OLD_PROTOCOL: Final = "1.0"
-"""Browsers and clients speak HTTP/1.1. nginx before 1.29.7 speaks HTTP/1.0 to the servers behind it, and gives no other hint."""
+"""Browsers and clients speak HTTP/1.1. nginx before 1.29.7 speaks HTTP/1.0 to the servers behind it, and gives no other
+hint.
+"""
 
 
 def serves_this_machine_only(settings: ServerSettings) -> bool:

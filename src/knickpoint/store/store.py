@@ -250,7 +250,8 @@ def open_store(location: str | Path) -> Store:
         raise StoreError(
             "this is a directory, and the store is a file",
             where=database.where,
-            remedy="Correct location of [store], or move the directory away and make a store with knick init or knick restore.",
+            remedy="Correct location of [store], or move the directory away and make a store with knick init or knick "
+            "restore.",
         )
     if database.embedded and not Path(database.url.database or "").is_file():
         raise StoreError("there is no store here", where=database.where, remedy="Make one with knick init.")

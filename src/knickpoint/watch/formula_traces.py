@@ -83,7 +83,8 @@ class _Reader:
         self.values += len(ids) * len(self.line.slots)
         if self.traces > _MOST_TRACES or self.values > (largest_read() or _MOST_VALUES):
             raise QueryError(
-                f"{counted(len(ids), 'trace')} of {counted(len(self.line.slots), 'commit')} are too many for one formula",
+                f"{counted(len(ids), 'trace')} of {counted(len(self.line.slots), 'commit')} are too many for one "
+                "formula",
                 remedy="Narrow the query.",
             )
         traces = self.store.traces.get(ids)

@@ -32,7 +32,8 @@ from knickpoint.watch.detection.stored_shards import UnreadStore, shard_ids, sto
 from knickpoint.work import Runner
 
 NEAREST: Final = 200
-"""Newest values of the region that a value is judged against: they suffice, and the time of ``judge`` grows with them."""
+"""Newest values of the region that a value is judged against: they suffice, and the time of ``judge`` grows with them.
+"""
 
 _NO_IDS: Final = np.empty(0, dtype=np.int64)
 _BLOCK_BYTES: Final = 64 * 2**20

@@ -179,7 +179,8 @@ FLIPS: Final = 8192
 """Exchanges that are tried, the first of which exchanges nothing; up to 13 rounds these are all there are."""
 
 SPENDING: Final = 2.0
-"""Exponent of the share of the rate that is spent by then: most of it is kept for the last rounds, which see the most."""
+"""Exponent of the share of the rate that is spent by then: most of it is kept for the last rounds, which see the most.
+"""
 
 _COMPLETE: Final = 13
 _CLIP: Final = 3.0

@@ -51,7 +51,10 @@ def result_line(bisection: Bisection, entry: JournalEntry, trace: str, posterior
 
 def moot_line(entry: JournalEntry) -> str:
     """Say that a probe under way is cancelled."""
-    return f"Cancels the probe of {entry.target.commit[:_SHORT]} on {entry.planned.device}: its answer decides nothing any more."
+    return (
+        f"Cancels the probe of {entry.target.commit[:_SHORT]} on {entry.planned.device}: its answer decides nothing any "
+        "more."
+    )
 
 
 def end_line(bisection: Bisection, answer: BisectionAnswer) -> str:

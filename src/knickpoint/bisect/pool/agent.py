@@ -82,7 +82,8 @@ class Agent:
                 if is_refusal(error):
                     raise RefusedError(connection_trouble(error), where=self.access.address) from error
                 self.announce(
-                    f"the pool at {self.access.address} does not answer: {connection_trouble(error)}; tried again in {pause:g} s"
+                    f"the pool at {self.access.address} does not answer: {connection_trouble(error)}; tried again in "
+                    f"{pause:g} s"
                 )
             if joined:
                 pause = _FIRST_PAUSE

@@ -246,7 +246,8 @@ def _check_names(only: Collection[str], devices: Sequence[Device], address: str)
         raise InputError(
             f"the pool at {address} has no device {missing[0]} that takes probes",
             where="--device",
-            remedy=f"Devices that do: {', '.join(sorted(names)) or 'none'}. Measure on this machine with --device local.",
+            remedy=f"Devices that do: {', '.join(sorted(names)) or 'none'}. Measure on this machine with --device "
+            "local.",
         )
 
 

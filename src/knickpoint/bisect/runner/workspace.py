@@ -42,7 +42,9 @@ _SAFE: Final = (
     "-c",
     "http.lowSpeedTime=120",
 )
-"""With the options of :func:`run_git`, nothing of the repository runs while git works: no hooks, no monitor, no submodules."""
+"""With the options of :func:`run_git`, nothing of the repository runs while git works: no hooks, no monitor, no
+submodules.
+"""
 
 _REFERENCES: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
 

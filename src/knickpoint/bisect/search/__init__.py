@@ -1,16 +1,16 @@
 """The search: which commits to measure next, and what the measurements say; pure functions without I/O.
 
 A *place* is a commit by number: 0 is the good end, the last one the bad end. Candidate c is the commit at place c: with
-it the change may begin. A search is a ``Problem`` (candidates, priors, known levels) and its ``Observation`` objects; it
-keeps nothing else, so a coordinator that restarts goes on from its journal.
+it the change may begin. A search is a ``Problem`` (candidates, priors, known levels) and its ``Observation`` objects;
+it keeps nothing else, so a coordinator that restarts goes on from its journal.
 
 Entry points, each from a problem and its observations:
 
 - ``posterior``: the probability of each candidate, of no change and of several changes.
 - ``plan``: the probes to start now, at most one for each free device. ``moot``: probes under way that can be cancelled.
 - ``conclude``: the end of the search, None while it goes on. ``explain``: levels, noise and offsets behind a posterior.
-- ``attribution.attribute``, ``attribution_of`` and ``next_cell``: which of two repositories made a change, before one of
-  them is searched.
+- ``attribution.attribute``, ``attribution_of`` and ``next_cell``: which of two repositories made a change, before one
+  of them is searched.
 
 A caller that asks several questions after one result makes one ``standing.Standing`` and calls ``plan_of``, ``moot_of``
 and ``conclude_of``: the posterior, the expensive part, is then computed once. The coordinator does so.
@@ -23,8 +23,8 @@ What callers can rely on:
   and its parent's have to be measured beside each other on one device.
 - No culprit is stated before its probability reaches ``Problem.probability``, and both it and its parent are measured;
   values twice each, on one device. Skipped places, and ends that the problem takes as certain, need no measurement.
-- Commits that cannot be measured (``skipped``) are never planned. Candidates that no measurement can separate are stated
-  as a range, never as one of them.
+- Commits that cannot be measured (``skipped``) are never planned. Candidates that no measurement can separate are
+  stated as a range, never as one of them.
 - When the budget ends first, the answer says so (``GAVE_UP``), and names the fewest candidates that together reach the
   probability.
 
@@ -56,7 +56,8 @@ Where to begin:
 
 - Which commit is measured next: ``planning``; what a probe is worth: ``standing.gain`` and ``standing.doubt``.
 - When a culprit is sure, or "no change" is stated: ``standing`` (``culprits``, ``verified``, ``not_reproducible``).
-- Another shape of noise: ``mixture``. ``knick bisect --simulate`` and ``make bench-bisect`` show what it costs in probes.
+- Another shape of noise: ``mixture``. ``knick bisect --simulate`` and ``make bench-bisect`` show what it costs in
+  probes.
 
 The mathematics is in ``docs/guide/bisection-search.md``, the reasons in ``docs/decisions/bisection-search.md``.
 """

@@ -174,10 +174,12 @@ def inverted(matrix: Array) -> tuple[Array, Array]:
 
 
 _HISTORY_COUNTS: Final = 30
-"""The history of a level counts at most as much as so many values, and that of the noise as so many degrees of freedom."""
+"""The history of a level counts at most as much as so many values, and that of the noise as so many degrees of freedom.
+"""
 
 _LEAST_NOISE: Final = 1e-3
-"""A history without noise has this deviation, relative to the movement: counters repeat exactly, other things do not."""
+"""A history without noise has this deviation, relative to the movement: counters repeat exactly, other things do not.
+"""
 
 _NO_OFFSET: Final = 1e-3
 """Standard deviation of the offset of a device that has none, in units of the noise."""

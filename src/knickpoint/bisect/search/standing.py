@@ -17,7 +17,9 @@ from knickpoint.bisect.search.belief import Belief, Gaps, believe, believe_in_on
 from knickpoint.bisect.search.problem import Level, Observation, Problem
 
 _CHANGE_AGAINST_NONE: Final = math.log(100.0)
-"""Evidence of a change that a culprit needs, whatever the prior: without a change, it comes up once in a hundred ranges."""
+"""Evidence of a change that a culprit needs, whatever the prior: without a change, it comes up once in a hundred
+ranges.
+"""
 
 _BETWEEN: Final = 3
 """So many places between ends that agree are measured at least, since two changes may cancel each other."""

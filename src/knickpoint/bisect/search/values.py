@@ -88,7 +88,8 @@ _FEW: Final = 4
 """With fewer values than this, none is a gross outlier."""
 
 _GROSS: Final = 6.0
-"""A gross outlier is further from the values near it than this, in units of the noise or of what is typical among them."""
+"""A gross outlier is further from the values near it than this, in units of the noise or of what is typical among them.
+"""
 
 _LOOKS: Final = 3
 """How often outliers are looked for at most, each time with what the last look left of them."""
@@ -97,7 +98,8 @@ _SAME_WEIGHTS: Final = 0.05
 """Weights that move by less than this are the same."""
 
 _LEFT_OUT: Final = 12.0
-"""An account whose evidence is less than that of the best one by so many nats is left out of what is summed over pairs."""
+"""An account whose evidence is less than that of the best one by so many nats is left out of what is summed over pairs.
+"""
 
 _PER_OFFSET: Final = 2.0
 """An offset of a device has to explain the values better by so many nats."""

@@ -69,7 +69,8 @@ if TYPE_CHECKING:
     "reports",
     multiple=True,
     metavar="FORM[=FILE]",
-    help="Write a report as knick check does: markdown=FILE, html=FILE, json=FILE, junit=FILE, sarif=FILE, annotations, summary.",
+    help="Write a report as knick check does: markdown=FILE, html=FILE, json=FILE, junit=FILE, sarif=FILE, annotations, "
+    "summary.",
 )
 @click.option("--all", "everything", is_flag=True, help="Include unchanged benchmarks.")
 @instance_option

@@ -70,7 +70,8 @@ _IGNORED = {
     default="",
     callback=refuse_empty,
     metavar="FORMAT",
-    help="The format, or a mapping.toml that describes where a JSON file has the results. Default: recognised from the content.",
+    help="The format, or a mapping.toml that describes where a JSON file has the results. Default: recognised from the "
+    "content.",
 )
 @click.option(
     "--commit",

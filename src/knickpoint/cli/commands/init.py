@@ -16,8 +16,8 @@ from knickpoint.model.errors import ConfigError, HistoryError, InputError
 from knickpoint.model.plain_text import without_secrets
 
 _REMEDY: Final = (
-    "Give the path of a git repository from here, or a URL such as https://example.org/mylib.git. Without git, leave --repository"
-    " out: commits then come from the results."
+    "Give the path of a git repository from here, or a URL such as https://example.org/mylib.git. Without git, leave "
+    "--repository out: commits then come from the results."
 )
 
 
@@ -94,7 +94,8 @@ def _make_store(directory: str, *, stated: bool) -> None:
         raise ConfigError("there is an instance already", where=where, remedy=remedy)
     with open_instance(directory) as instance:
         note(
-            f"Created the store of the instance in {instance.directory}. Next: knick import PATH, knick run, knick serve."
+            f"Created the store of the instance in {instance.directory}. Next: knick import PATH, knick run, knick "
+            "serve."
         )
 
 
@@ -112,7 +113,8 @@ def _make_store(directory: str, *, stated: bool) -> None:
     "repositories",
     multiple=True,
     metavar="NAME=LOCATION",
-    help="A git repository, by path from here or URL; repeatable. A path has to exist. Default: the repository that contains DIRECTORY.",
+    help="A git repository, by path from here or URL; repeatable. A path has to exist. Default: the repository that "
+    "contains DIRECTORY.",
 )
 @click.option(
     "--no-repository",

@@ -61,7 +61,8 @@ def _test(instance: Instance, channel: str, to: str) -> None:
 
     message = try_channel(instance, channel, to=to)
     note(
-        f"The channel {channel} took a test message{f' to {address}' if (address := message.recipient.address) else ''}."
+        f"The channel {channel} took a test "
+        f"message{f' to {address}' if (address := message.recipient.address) else ''}."
     )
 
 

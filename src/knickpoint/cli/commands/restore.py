@@ -16,8 +16,8 @@ from knickpoint.cli.terminal import note
     "--store",
     default="",
     metavar="LOCATION",
-    help="Where to create the store: a path relative to DIRECTORY, or postgresql://…. Default: where the configuration in the"
-    " backup says.",
+    help="Where to create the store: a path relative to DIRECTORY, or postgresql://…. Default: where the configuration "
+    "in the backup says.",
 )
 @click.option(
     "--keep-tokens",

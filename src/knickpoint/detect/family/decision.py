@@ -231,7 +231,10 @@ def _doubt(family: Limits, place: int, level: float, reach: float, *, for_worse:
     if for_worse and _inherited(family, place, level, reach):
         return "the newest value of the history lies beyond the bar already: the base moved"
     if _returned(family, place, level, reach):
-        return "the newest level of the history is too short to be believed, and the new values are no further than the one before"
+        return (
+            "the newest level of the history is too short to be believed, and the new values are no further than the "
+            "one before"
+        )
     return ""
 
 

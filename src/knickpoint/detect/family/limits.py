@@ -35,7 +35,8 @@ TOGETHER: Final = 1.5
 """Dispersion of the number of exceedances from which on benchmarks stray together; independent ones have 1."""
 
 POWER: Final = 1.5
-"""Exponent of the deviation whose excess is fitted: that of a normal tail grows more slowly, that of a wild one faster."""
+"""Exponent of the deviation whose excess is fitted: that of a normal tail grows more slowly, that of a wild one faster.
+"""
 
 SHAPE: Final = 0.1
 """Shape of the tail that is assumed where few exceedances say otherwise; 0 is exponential, more is heavier."""
@@ -44,7 +45,9 @@ SHAPE_WEIGHT: Final = 10.0
 """Exceedances that the assumed shape counts for."""
 
 SHAPE_ERRORS: Final = 0.7
-"""Standard errors by which the shape is raised: a tail that is heavier than it looks costs more than a lighter one saves."""
+"""Standard errors by which the shape is raised: a tail that is heavier than it looks costs more than a lighter one
+saves.
+"""
 
 FEWEST_CLUSTER: Final = 1.5
 """The least number of exceedances that a fit counts for."""
@@ -183,8 +186,8 @@ class Limit:
     def agreed(self, distances: Array, *, scattered: bool = False) -> float:
         """Return the distance that decides: that of the median sample if one counts, else what the samples agree on.
 
-        The median of ``scattered`` samples, which lie further apart than the history explains, is not a value that any of
-        them stands for: they have to agree, too.
+        The median of ``scattered`` samples, which lie further apart than the history explains, is not a value that any
+        of them stands for: they have to agree, too.
         """
         depth = max(self.depth, 2) if scattered else self.depth
         if depth == 1:

@@ -47,7 +47,8 @@ def judge_short(history: Array, samples: Array, direction: Better) -> Judgement:
     centre, level = float(np.median(past)), float(np.median(samples))
     plain = Judgement.without_numbers(
         Verdict.REGRESSED,
-        f"{_times(factor)} worse than each of the {past.size} values of the history, which are too few to know the noise",
+        f"{_times(factor)} worse than each of the {past.size} values of the history, which are too few to know the "
+        "noise",
         region=region,
         samples=int(samples.size),
         evidence=(*enough, Check("factor over the worst value", factor, ">=", ENORMOUS)),

@@ -88,7 +88,9 @@ _LEAST_VARIANCE: Final = 0.05
 """Variance from which on a combination of the cosines counts; that of a cosine of distinct ranks is 1."""
 
 _LEAST_AROUND: Final = 4.5
-"""Length of the components at the place, each side around its own median: by chance in 1 of 1,000 places that are known."""
+"""Length of the components at the place, each side around its own median: by chance in 1 of 1,000 places that are
+known.
+"""
 
 _AS_NORMAL: Final = math.sqrt(math.pi / 2)
 """Factor from the mean distance to the standard deviation of normal noise."""

@@ -23,8 +23,8 @@ _LONGEST: Final = 40
 """Characters of a field that a message quotes."""
 
 _REMEDY: Final = (
-    "Give a list of objects, such as pandas' df.to_json(orient='records') writes, or CSV, such as df.to_csv(index=False) writes; "
-    "results files of tools are for knick import and knick check."
+    "Give a list of objects, such as pandas' df.to_json(orient='records') writes, or CSV, such as "
+    "df.to_csv(index=False) writes; results files of tools are for knick import and knick check."
 )
 
 

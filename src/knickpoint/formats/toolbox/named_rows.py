@@ -63,8 +63,8 @@ def _not_told_apart(columns: Sequence[str], first: str, where: str) -> FormatErr
     return FormatError(
         f"this row and {first} belong to one benchmark, differ in {listed}, and no column numbers repetitions",
         where=where,
-        remedy=f"Call it param:{example} if its values are different benchmarks, or metric:{example} if it was measured;"
-        " a column rep numbers repetitions.",
+        remedy=f"Call it param:{example} if its values are different benchmarks, or metric:{example} if it was "
+        "measured; a column rep numbers repetitions.",
     )
 
 

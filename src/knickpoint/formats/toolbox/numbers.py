@@ -180,7 +180,8 @@ def _tidy(text: str) -> str:
 def _not_read(cell: NumberCell) -> FormatError:
     with_unit = NUMBER_AND_UNIT.fullmatch(cell.text.strip())
     return FormatError(
-        f"{cell.text.strip()!r} in column {cell.column!r} is a number {'with its unit' if with_unit else 'in a notation that is not read'}",
+        f"{cell.text.strip()!r} in column {cell.column!r} is a number "
+        f"{'with its unit' if with_unit else 'in a notation that is not read'}",
         where=cell.where,
         remedy="Write plain numbers of one unit, and the unit in a column unit or in the header."
         if with_unit

@@ -79,7 +79,8 @@ def check_width(cells: Sequence[str], width: int, line: int) -> None:
         raise FormatError(
             f"the row has {len(cells)} cells, the header {width}",
             where=f"line {line}",
-            remedy="Give every row a cell for every column; quote cells that hold the delimiter, and write decimals with a point.",
+            remedy="Give every row a cell for every column; quote cells that hold the delimiter, and write decimals "
+            "with a point.",
         )
 
 

@@ -84,7 +84,9 @@ _SPREAD: Final = re.compile(
 _STATISTICS: Final = re.compile(
     r"(?:mean|median|avg|average|min(?:imum)?|max(?:imum)?|p\d{2}(?:\.\d+)?|iqr|mad)", re.IGNORECASE
 )
-"""Names of columns that say more about the value of a long table: params of such names would begin a trace with each row."""
+"""Names of columns that say more about the value of a long table: params of such names would begin a trace with each
+row.
+"""
 _COUNTED: Final = frozenset({"error", "runs", "iterations", "rounds", "repetitions"})
 """Names of columns that a wide table has beside what is measured. In a long table such a column may be a param."""
 _ROW_NUMBERS: Final = re.compile(r"unnamed: ?\d+|__index_level_\d+__", re.IGNORECASE)
@@ -450,8 +452,8 @@ def _check_one_run(header: Sequence[str], found: dict[str, int], rows: Sequence[
     times = {cell_text(row[found["time"]]) for _, row in rows} if "time" in found else set()
     if len(times) > 1:
         raise FormatError(
-            f"the rows have {len(times)} different times in column {header[found['time']]!r} and name no commit, so they "
-            "are what happened within a run, not results of runs",
+            f"the rows have {len(times)} different times in column {header[found['time']]!r} and name no commit, so "
+            "they are what happened within a run, not results of runs",
             where=rows[0][0],
             remedy="Import the summary that the tool writes, or give each row its commit in a column commit.",
         )

@@ -100,7 +100,8 @@ class GitCommits:
             return found or name
         if not references:
             raise InputError(
-                f"{name!r} is not a hash, and what a branch or a tag stands for may have changed since the results were made",
+                f"{name!r} is not a hash, and what a branch or a tag stands for may have changed since the results were "
+                "made",
                 where=where,
                 remedy="Name the commit by its hash.",
             )
@@ -154,8 +155,8 @@ class GitCommits:
             notes.append(f"git orders the commits of {self.repository.name}: --order given changes nothing there")
         if any(completed.run.revision not in commits for completed in runs) and self.git.shallow:
             notes.append(
-                f"the clone of {self.repository.name} is shallow and lacks older commits: git fetch --unshallow brings them"
-                " (in a CI, check out the whole history)"
+                f"the clone of {self.repository.name} is shallow and lacks older commits: git fetch --unshallow brings "
+                "them (in a CI, check out the whole history)"
             )
         return CommitSlots(
             {revision: commit.slot for revision, commit in commits.items()},

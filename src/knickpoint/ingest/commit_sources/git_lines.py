@@ -106,7 +106,8 @@ class GitLines:
             # The default branch has another name now: its line, and what was found there, stay what they are.
             self.store.commits.rename_line(self.repository, lines[0], self.branch)
             self.rewritten.append(
-                f"the default branch of {self.repository.name} is {self.branch} now, and no more {lines[0]}; its history stays"
+                f"the default branch of {self.repository.name} is {self.branch} now, and no more {lines[0]}; its "
+                "history stays"
             )
         known = set(lines)
         self._slots.clear()
@@ -164,10 +165,13 @@ class GitLines:
         other = min((name.removeprefix("refs/remotes/") for name in names), default="")
         if other:
             return (
-                f"commit {commit[:12]} is on {other}, and not on {self.branch}, nor on another branch here or of origin;"
-                f" its points show on no line until {self.branch} has it"
+                f"commit {commit[:12]} is on {other}, and not on {self.branch}, nor on another branch here or of "
+                f"origin; its points show on no line until {self.branch} has it"
             )
-        return f"commit {commit[:12]} is not on {self.branch}, nor on a branch that still exists; its points show on no line"
+        return (
+            f"commit {commit[:12]} is not on {self.branch}, nor on a branch that still exists; its points show on no "
+            "line"
+        )
 
     def _successor_warning(self, commit: SlottedCommit) -> str:
         """Return a warning where ``commit`` was rewritten, "" where it was not."""

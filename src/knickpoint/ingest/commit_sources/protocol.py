@@ -18,7 +18,9 @@ LITERAL_NAME: Final = "name:"
 """The prefix of a commit's name that is to be taken as it is, where no git repository can look it up."""
 
 MOST_AHEAD: Final = timedelta(hours=15)
-"""By how much a time may be ahead of the clock: that of the zone furthest ahead, read as UTC, and an hour of a wrong clock."""
+"""By how much a time may be ahead of the clock: that of the zone furthest ahead, read as UTC, and an hour of a wrong
+clock.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ _CONTRADICTION = Problem(
 
 _SHUFFLED: Final = Problem(
     "the file names its commits in an order that is not that of their times, and its order counts",
-    remedy="Give each row the time of its commit in a column commit_time, or name the git repository in knickpoint.toml.",
+    remedy="Give each row the time of its commit in a column commit_time, or name the git repository in "
+    "knickpoint.toml.",
     severity=Severity.WARNING,
 )
 
@@ -191,7 +192,8 @@ class ResultCommits:
         lines = self.store.commits.lines(self.repository)
         if name and not self.branch and lines and lines[0] not in {name, *MAIN_BRANCHES}:
             yield Problem(
-                f"the default line is that of the branch {lines[0]!r}, whose results came first, so that those of {name!r} stand on it, too",
+                f"the default line is that of the branch {lines[0]!r}, whose results came first, so that those of "
+                f"{name!r} stand on it, too",
                 remedy=f'Say which it is in knickpoint.toml: branch = "{name}" under [repositories.{self.repository.name}]; then import the'
                 " results of both into a new store.",
                 severity=Severity.WARNING,
@@ -259,8 +261,8 @@ class ResultCommits:
                 raise HistoryError(
                     f"nothing says when commit {commit.hash[:12]} was made or measured, and so where it stands among"
                     " others",
-                    remedy="Name the git repository in knickpoint.toml; or give the time, with --time or in a sidecar; or"
-                    " import with --order given, oldest first.",
+                    remedy="Name the git repository in knickpoint.toml; or give the time, with --time or in a sidecar; "
+                    "or import with --order given, oldest first.",
                 )
 
     def _find(self, revision: str) -> SlottedCommit | None:
@@ -283,7 +285,10 @@ def _notes_on_shorter(shorter: Mapping[str, Collection[str]]) -> Iterator[str]:
     """Yield which commits that the store had under abbreviations have full hashes now, and which fit several commits."""
     named = [f"{name} is {next(iter(full))[:16]} now" for name, full in shorter.items() if len(full) == 1]
     if named:
-        yield f"{counted(len(named), 'abbreviated commit')} got the full hash: {', '.join(named[:3])}{', …' if named[3:] else ''}"
+        yield (
+            f"{counted(len(named), 'abbreviated commit')} got the full hash: "
+            f"{', '.join(named[:3])}{', …' if named[3:] else ''}"
+        )
     for name, full in shorter.items():
         if len(full) > 1:
             yield f"the commit {name} of earlier results stays apart: {len(full)} commits of this file begin so"

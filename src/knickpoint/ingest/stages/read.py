@@ -97,7 +97,8 @@ def defects_refuse(source: str) -> Iterator[None]:
         place = traceback.extract_tb(error.__traceback__, limit=-1)[0]
         reason = keepable_text(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
         raise DefectError(
-            f"Knickpoint failed on it, which is a defect of Knickpoint ({reason}, in {Path(place.filename).name}, line {place.lineno})",
+            f"Knickpoint failed on it, which is a defect of Knickpoint ({reason}, in {Path(place.filename).name}, line "
+            f"{place.lineno})",
             where=source,
             remedy="Report it with the file; after an update, try again with knick ingest retry.",
         ) from error

@@ -144,8 +144,8 @@ def _branch_note(read: ReadResults) -> Iterator[str]:
     names = dict.fromkeys(run.branch for run in read.report.runs if run.branch not in USUAL_BRANCHES)
     if column and names and not read.file.context.stated.branch:
         yield (
-            f"the column {column} became the branch of the runs ({listed([*names])}), each with a line of its own; if it is a"
-            f" configuration, call it param:{column}"
+            f"the column {column} became the branch of the runs ({listed([*names])}), each with a line of its own; if "
+            f"it is a configuration, call it param:{column}"
         )
 
 
@@ -310,7 +310,8 @@ def _volatile_warning(name: str, source: str) -> Problem:
     return Problem(
         f"the param {name!r} looks as if it changed with every run, which makes a new trace each time",
         where=source,
-        remedy="Name it in drop_params in knickpoint.toml; a column of times is called time, one of facts of the run env:NAME.",
+        remedy="Name it in drop_params in knickpoint.toml; a column of times is called time, one of facts of the run "
+        "env:NAME.",
         severity=Severity.WARNING,
     )
 

@@ -108,7 +108,8 @@ def other_range(bisection: Bisection, moved: Mapping[str, tuple[str, str]]) -> O
     location = bisection.locations[name]
     if is_url(location):
         raise InputError(
-            f"{moved_text(moved)}, and its commits cannot be read, since its location is a URL and no clone on this machine",
+            f"{moved_text(moved)}, and its commits cannot be read, since its location is a URL and no clone on this "
+            "machine",
             remedy=f"Clone it, and set `location` of [repositories.{name}] to the clone.",
         )
     try:

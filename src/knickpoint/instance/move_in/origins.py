@@ -134,8 +134,8 @@ def find_local_origin(path: Path) -> Origin:
         raise InputError(
             "no history of asv or github-action-benchmark is here",
             where=str(path),
-            remedy="Name asv.conf.json, asv's results or html directory, or data.js, or the address of the published pages;"
-            " knick import takes results files of all other tools.",
+            remedy="Name asv.conf.json, asv's results or html directory, or data.js, or the address of the published "
+            "pages; knick import takes results files of all other tools.",
         )
     return found
 

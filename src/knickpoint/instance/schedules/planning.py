@@ -74,7 +74,8 @@ def read_scheduled_line(instance: Instance, name: str) -> ScheduledLine:
         raise ConfigError(
             f"there is no line of the branch {settings.branch!r}",
             where=f"[schedule.{name}]",
-            remedy=f"Its lines are {', '.join(lines[:12]) or 'none'}; add the branch to branches of [repositories.{repository.name}].",
+            remedy=f"Its lines are {', '.join(lines[:12]) or 'none'}; add the branch to branches of "
+            f"[repositories.{repository.name}].",
         )
     line = store.commits.line(repository, settings.branch)
     first = max(0, len(line.slots) - _NEWEST)

@@ -36,7 +36,8 @@ _OUTCOME = BisectionFacts(
     "not reproducible",
     "B3 made 6 probes of the two ends on lab-1.",
     "The change did not show again: on lab-1, both ends measured 12.3 ms.",
-    "Look for what else differed when the values changed, such as the machine. If it was noise, mark the change as noise.",
+    "Look for what else differed when the values changed, such as the machine. If it was noise, mark the change as "
+    "noise.",
 )
 
 

@@ -28,8 +28,8 @@ from knickpoint.watch.commit_comparison import MOST_VALUES
 router = APIRouter(tags=["commits"])
 
 _REVISION = (
-    "Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, `newest`, or a tag or a branch: the"
-    " newest commit of the line that it contains."
+    "Its hash, a unique prefix of at least 7 characters, its number, a day as 2026-03-14, `newest`, or a tag or a "
+    "branch: the newest commit of the line that it contains."
 )
 
 Changed = Annotated[bool, Query(description="List only what regressed or improved.")]
@@ -107,7 +107,8 @@ async def post_comparison(
         Query(
             ge=0,
             le=MOST,
-            description="How many bytes of the body, from its beginning, are another results file: the base. Default: none, and the base is a commit.",
+            description="How many bytes of the body, from its beginning, are another results file: the base. Default: "
+            "none, and the base is a commit.",
         ),
     ] = 0,
     repository: RepositoryName = "",

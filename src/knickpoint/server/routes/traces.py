@@ -136,14 +136,16 @@ def get_values(
         Query(
             ge=1,
             le=MOST_FOUND,
-            description="More traces than this have, all together, as many points as this many would have, and are compact.",
+            description="More traces than this have, all together, as many points as this many would have, and are "
+            "compact.",
         ),
     ] = None,
     summary: Annotated[
         str,
         Query(
             max_length=20,
-            description="What of the samples of each run: `median`, `min`, `max`, or a percentile as `p99`; of at most 16 traces.",
+            description="What of the samples of each run: `median`, `min`, `max`, or a percentile as `p99`; of at most "
+            "16 traces.",
         ),
     ] = "median",
 ) -> Response | list[TraceValuesAnswer]:

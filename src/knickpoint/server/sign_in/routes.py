@@ -164,7 +164,10 @@ class _SignInPages:
             "You have no role here",
             [
                 f"You are signed in as {person.name}. No section of [roles] in knickpoint.toml is about you.",
-                "Ask an admin of this instance for a role, then reload the dashboard; or sign out, and sign in as someone else.",
+                (
+                    "Ask an admin of this instance for a role, then reload the dashboard; or sign out, and sign in as "
+                    "someone else."
+                ),
             ],
             [Link("Open the dashboard", "/"), SignOutButton()],
             status=403,

@@ -10,13 +10,14 @@ Entry points; other rooms reach them through :class:`~knickpoint.store.Store`:
 - ``frames.Frames`` (``store.frames``): ``read``, ``values`` and ``blocks`` give traces x commits as a matrix.
 - ``provenance.StoredSamples`` (``store.samples``): the samples behind the points of many traces.
 - ``file_ledger.Ledger`` (``store.ledger``): files that were stored, wait for their commit, or were refused.
-- ``sealer.Sealer``, ``retention.retain``, ``integrity.check_integrity``: ``seal``, ``retain`` and ``check_integrity`` of
-  the store.
+- ``sealer.Sealer``, ``retention.retain``, ``integrity.check_integrity``: ``seal``, ``retain`` and ``check_integrity``
+  of the store.
 - ``environments``: where the machine, compiler or runner of a trace changed.
 
 What callers can rely on:
 
-- In: results of runs (``RunWrite``), with canonical keys and finite samples. Out: one ``Receipt`` for each run, in order.
+- In: results of runs (``RunWrite``), with canonical keys and finite samples. Out: one ``Receipt`` for each run, in
+  order.
 - A write is one transaction: rows of runs, new traces, parts, points and the event appear together, or nothing does.
 - The same run written twice changes nothing. The order in which runs arrive does not change a point.
 - A row that fails its checksum never gives a value: readers leave it out, and a write that would change it is refused.
@@ -46,8 +47,8 @@ all three. A read goes through ``frames``, which puts the layers into a ``frame_
 Invariants between the stages:
 
 - Ids of traces are sorted, each once, from stage 4 on. A trace always belongs to the chunk ``id // 1024``.
-- An *implicit* part leaves its samples out, since the stored points are its samples. Stage 5 therefore reads the samples
-  before stage 8 changes a point, and a part gets its samples back when another run shares one of its points.
+- An *implicit* part leaves its samples out, since the stored points are its samples. Stage 5 therefore reads the
+  samples before stage 8 changes a point, and a part gets its samples back when another run shares one of its points.
 - NaN in a segment or an update takes a point away; it is never a value.
 - Sealing changes where a point lies, never its value. Segments go in a later transaction than their merge, so for a
   while both layers have the same points.
@@ -57,10 +58,12 @@ Invariants between the stages:
 
 Where to begin:
 
-- A new fact about a run: its column in ``store/tables/points.py`` with a migration, then ``run_table.Run`` and ``run_of``.
+- A new fact about a run: its column in ``store/tables/points.py`` with a migration, then ``run_table.Run`` and
+  ``run_of``.
 - Another rule for what becomes the point: ``write_plan``, and ``parts.medians`` for the value of one run.
-- Another form of rows on disk: ``tile_codec`` first, then its readers: ``tiles``, ``frames``, ``sealer``, ``tile_merge``
-  and ``integrity``.
+- Another form of rows on disk: ``tile_codec`` first, then its readers: ``tiles``, ``frames``, ``sealer``,
+  ``tile_merge`` and ``integrity``.
 
-``docs/contributing/store.md`` has the promises of the whole store, ``docs/decisions/points-in-the-store.md`` the reasons.
+``docs/contributing/store.md`` has the promises of the whole store, ``docs/decisions/points-in-the-store.md`` the
+reasons.
 """

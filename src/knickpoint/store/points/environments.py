@@ -31,7 +31,9 @@ _MACHINE: Final = re.compile(
     r"|os_?version|platform|cpu|cpu[._](?:brand|brand_raw|model|model_name)|processor|processor_?name(?:\.value)?)",
     re.IGNORECASE,
 )
-"""Facts that name the system (it and its architecture are the same on all runners of a kind), its version or the processor."""
+"""Facts that name the system (it and its architecture are the same on all runners of a kind), its version or the
+processor.
+"""
 
 _RECENT: Final = 20
 """Newest runs that show which machine measured a trace so far."""

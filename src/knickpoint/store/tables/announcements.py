@@ -104,7 +104,9 @@ delivery_item = Table(
     Index("ix_delivery_item_chain", "chain"),
     Index("ix_delivery_item_delivery_id", "delivery_id"),
 )
-"""Which announcements a receiver hears of, and in which delivery: the key keeps two alerts from announcing one thing twice."""
+"""Which announcements a receiver hears of, and in which delivery: the key keeps two alerts from announcing one thing
+twice.
+"""
 
 notification_cursor = Table(
     "notification_cursor",

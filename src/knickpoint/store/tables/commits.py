@@ -78,4 +78,5 @@ release = Table(
     Column("slot", Code, nullable=False),
     PrimaryKeyConstraint("repository_id", "name"),
 )
-"""The tags of a repository: the commit of each, and the last commit of the default line that it contains, -1 for none."""
+"""The tags of a repository: the commit of each, and the last commit of the default line that it contains, -1 for none.
+"""

@@ -59,7 +59,9 @@ kept_direction = Table(
     Column("trace_id", Number, primary_key=True, autoincrement=False),
     Column("better", Code, nullable=False),
 )
-"""Traces whose findings were judged by another direction than rules, results and units name now, until a person accepts it."""
+"""Traces whose findings were judged by another direction than rules, results and units name now, until a person accepts
+it.
+"""
 
 param_name = Table(
     "param_name",

@@ -177,7 +177,9 @@ def _problems(failure: str, counted: _Findings, steadiness: _Steadiness, minimum
     if not counted.traces:
         yield "its query matches no trace"
     if minimum_effect >= _HUGE_EFFECT:
-        yield f"it reports only changes of {percent_text(minimum_effect)} and more (minimum_effect = {minimum_effect:g})"
+        yield (
+            f"it reports only changes of {percent_text(minimum_effect)} and more (minimum_effect = {minimum_effect:g})"
+        )
     if steadiness.compared >= _COMPARED and steadiness.share < _STEADY:
         yield f"runs find only {figure_text(steadiness.share, '.0%')} of what the runs before found"
     if counted.findings >= _ENOUGH and counted.wasted > _MOSTLY:

@@ -28,13 +28,18 @@ _TELLS: Final = 36
 """Values behind a step that tell whether it is one of a drift: fewer do not distinguish a slope from a staircase."""
 
 _NEAR: Final = 60
-"""Values between two steps of one slow change at most: a slower one makes steps that are further apart, and no drift."""
+"""Values between two steps of one slow change at most: a slower one makes steps that are further apart, and no drift.
+"""
 
 _CLEAR: Final = 5.0
-"""Deviations of single values from which on a step is not part of a slow change, unless the values beside it still move."""
+"""Deviations of single values from which on a step is not part of a slow change, unless the values beside it still
+move.
+"""
 
 _STILL_MOVES: Final = 0.25
-"""Share of a clear step by which the halves of the levels beside it differ, the same way, where it is part of a slow change."""
+"""Share of a clear step by which the halves of the levels beside it differ, the same way, where it is part of a slow
+change.
+"""
 
 _FEW: Final = 6
 """Values of a level that do not tell whether it moves."""

@@ -81,8 +81,8 @@ _UNSAID: Final = {Said.NOTHING, Said.SIGHTED}
 class ChainState:
     """What a chain has announced so far: the ``side`` of its change, what it ``said`` last, and the ``size`` that it gave.
 
-    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has. ``placed`` is what the data said last of a settled change: a bisection that located
-    it does not narrow where values may place it.
+    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has. ``placed`` is
+    what the data said last of a settled change: a bisection that located it does not narrow where values may place it.
     """
 
     side: Side = Side.WORSE
@@ -191,8 +191,8 @@ def _condition(kind: AnnouncementKind, now: Members) -> Condition:
 def _speaking(kind: AnnouncementKind, now: Members) -> tuple[ChangePoint, ...]:
     """Return the members that an announcement is about.
 
-    Where all of them changed sides, what was announced is gone, and they are what is left of it. Growth is that of settled
-    ones, so its size is one of theirs.
+    Where all of them changed sides, what was announced is gone, and they are what is left of it. Growth is that of
+    settled ones, so its size is one of theirs.
     """
     if kind is AnnouncementKind.GREW:
         return tuple(point for point in now.live if may_be_announced(point))

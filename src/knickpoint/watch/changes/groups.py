@@ -18,7 +18,9 @@ from knickpoint.model.change_point import LineInterval
 
 
 _LEAST_LIKELIHOOD: Final = 20.0
-"""The farthest place of an interval of location is that many times less likely than the best (``docs/decisions/default-method.md``)."""
+"""The farthest place of an interval of location is that many times less likely than the best
+(``docs/decisions/default-method.md``).
+"""
 
 
 def location_weight(distance: int, interval: int) -> float:
@@ -46,7 +48,8 @@ _UNIT: Final = 1 << 20
 """The weight of a place in the suspect range. Weights are whole numbers, so that no sum depends on its order."""
 
 _LEAST_AT: Final = 5
-"""Intervals of location from the suspect range at which each weight has become the least, 1: 20 ** -5 < 1 / 2 / _UNIT."""
+"""Intervals of location from the suspect range at which each weight has become the least, 1: 20 ** -5 < 1 / 2 / _UNIT.
+"""
 
 _PASSES: Final = 16
 """The most rounds in which change points are assigned again: most groups are stable after a few."""

@@ -1,8 +1,8 @@
 """Detect the steps of each trace and keep those that an alert reports: from a frame to sightings.
 
-A *sighting* is a step as one alert sees it: with a suspect range in commits, local levels, a direction, a condition, and
-whether it is settled. This place finds sightings. Comparing them with those of the last run and storing them is the work
-of ``watch/alert_run``.
+A *sighting* is a step as one alert sees it: with a suspect range in commits, local levels, a direction, a condition,
+and whether it is settled. This place finds sightings. Comparing them with those of the last run and storing them is the
+work of ``watch/alert_run``.
 
 Entry points:
 
@@ -42,7 +42,8 @@ behind them alone.
 Invariants between the stages:
 
 - Indices of steps are columns of their frame up to stage 7; sightings name slots of commits.
-- Alerts that share a detection get the same sightings under their own names. Digests differ, as they depend on settings.
+- Alerts that share a detection get the same sightings under their own names. Digests differ, as they depend on
+  settings.
 - A digest is never 0, which stands for "none". It covers the program's version, the settings that the judgement depends
   on, the commits, values and direction of the trace, samples that the alert judges, and for a window the known change
   point from which it detects.
@@ -53,7 +54,8 @@ Invariants between the stages:
 
 Where to begin:
 
-- A new filter of alerts: ``filters.refusal`` and ``alert_settings.Filter``; the setting itself is in ``model/alert.py``.
+- A new filter of alerts: ``filters.refusal`` and ``alert_settings.Filter``; the setting itself is in
+  ``model/alert.py``.
 - A setting that changes what is detected: ``alert_settings.method_parameters`` or ``judged_rows``. Add it to
   ``trace_detection.detection_key``, or alerts that differ in it share a detection. Digests cover each setting that
   ``_AFTERWARDS`` in ``model/alert_settings.py`` does not list.

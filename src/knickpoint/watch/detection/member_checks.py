@@ -34,7 +34,9 @@ _LEAST_SHAPE: Final = 0.3
 """Least size in the trace's standard deviations, over the median of those that moved."""
 
 _LEAST_RELATIVE: Final = 0.1
-"""Least relative size, over the median of those that moved: a cause rarely slows one benchmark by 10 % and another by 0.3 %."""
+"""Least relative size, over the median of those that moved: a cause rarely slows one benchmark by 10 % and another by
+0.3 %.
+"""
 
 _MOST_MISPLACED: Final = 15.0
 """Largest loss of log likelihood, doubled, by a step here instead of at the trace's best place.
@@ -188,7 +190,8 @@ def _verdict(own: OwnSteps, row: int, movement: int, shape: float, typical: floa
         if typical > 0 and not math.isnan(relative):
             checks.append(_at_least("relative size, of the typical", abs(relative) / typical, _LEAST_RELATIVE))
             reasons.append(
-                f"it moved by {figure_text(relative, '+.2%')} only, where the others moved by about {figure_text(movement * typical, '+.1%')}"
+                f"it moved by {figure_text(relative, '+.2%')} only, where the others moved by about "
+                f"{figure_text(movement * typical, '+.1%')}"
             )
     reason = next((reason for check, reason in zip(checks, reasons, strict=True) if not check.passed), "")
     return MemberVerdict(tuple(checks), reason, size, relative, p_value)

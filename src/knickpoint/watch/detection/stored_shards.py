@@ -133,7 +133,8 @@ def open_stored(reference: StoreReference, version: str) -> Store | UnreadStore:
 
 
 LEAST_TRACES: Final = 8_192
-"""Traces of a group from which on its windows are shared: fewer are clustered in less time than they are sent and read."""
+"""Traces of a group from which on its windows are shared: fewer are clustered in less time than they are sent and read.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,8 @@ _LEAST_LAMBDA: Final = 0.5
 """Share of the errors that knowing a fact has to remove."""
 
 _FEWEST: Final = 5
-"""Values that each text of a fact needs on average: what is another one at every run explains everything, and nothing."""
+"""Values that each text of a fact needs on average: what is another one at every run explains everything, and nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,8 @@ class _Subject:
             ""
             if clusters
             else (
-                f"the method {alert.method} judges traces together, and the last run found no step of a cluster with this trace"
+                f"the method {alert.method} judges traces together, and the last run found no step of a cluster with "
+                "this trace"
             )
         )
         return AlertExplanation(alert, line.name, reason, None, tuple(found), (), len(clusters) - len(found))

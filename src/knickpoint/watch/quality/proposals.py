@@ -70,14 +70,14 @@ class Proposal:
         if self.kind is ProposalKind.CALIBRATE:
             bound = default_bound(_rate_of(self.changed[0]))
             return (
-                f"{self.hidden} of {self.all_hidden} hidden findings and {self.real} of {self.all_real} real changes have "
-                f"log-odds below {bound:.2f}"
+                f"{self.hidden} of {self.all_hidden} hidden findings and {self.real} of {self.all_real} real changes "
+                f"have log-odds below {bound:.2f}"
             )
         noun = "trace" if self.traces == 1 else "traces"
         share = self.hidden / self.all_hidden
         return (
-            f"{self.traces} {noun} made {figure_text(share, '.0%')} of what was hidden ({self.hidden} of {self.all_hidden}); "
-            f"{self.real} of {self.all_real} real changes would go"
+            f"{self.traces} {noun} made {figure_text(share, '.0%')} of what was hidden ({self.hidden} of "
+            f"{self.all_hidden}); {self.real} of {self.all_real} real changes would go"
         )
 
     @property

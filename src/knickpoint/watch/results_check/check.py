@@ -253,8 +253,9 @@ def check_results(
     Several runs of one benchmark are several samples; the samples within a run are one value, their median, as the
     points of the history are. With another ``summary`` they are that, and the values of the history are made of its
     samples, as far as they are stored. Without a ``repository`` or a ``base`` there is no history. Nothing is written.
-    The values are judged together (:func:`knickpoint.detect.family.judge_moves`), apart from what the machine does: at most a share of
-    ``false_positives`` of unchanged commits has any regression. Besides, a benchmark is *regressed*, with the reason,
+    The values are judged together (:func:`knickpoint.detect.family.judge_moves`), apart from what the machine does: at
+    most a share of ``false_positives`` of unchanged commits has any regression. Besides, a benchmark is *regressed*,
+    with the reason,
 
     - when it failed in any of the runs, unless it failed at the base, too: then there are no data;
     - when it vanished, unless ``partial``: the base has it with the params that all new results share

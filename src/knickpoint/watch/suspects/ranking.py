@@ -153,7 +153,8 @@ def _reasons(arguments: Sequence[_Argument], commit: CommitFacts) -> tuple[str, 
     if commit.distance:
         side = "before" if commit.distance < 0 else "after"
         reasons.append(
-            f"{counted(abs(commit.distance), 'measured commit')} {side} the suspect range, within the interval of location"
+            f"{counted(abs(commit.distance), 'measured commit')} {side} the suspect range, within the interval of "
+            "location"
         )
     if commit.files is None:
         reasons.append("its files are unknown")

@@ -189,7 +189,10 @@ def _headline(answer: BisectionAnswer, commits: Sequence[Commit]) -> Iterator[st
             yield f"Culprit: {found[0].hash}, with a probability of {share}"
             yield f"  {_about(found[0])}"
         case BisectionState.RANGE if answer.several:
-            yield f"Several culprits: {counted(len(found), 'commit')} that each made a change, with a probability of {share}:"
+            yield (
+                f"Several culprits: {counted(len(found), 'commit')} that each made a change, with a probability of "
+                f"{share}:"
+            )
             yield from _listed(found)
         case BisectionState.RANGE:
             yield f"Range: one of {counted(len(found), 'commit')}, with a probability of {share}: {answer.reason}"

@@ -148,10 +148,16 @@ def _lines(planned: PlannedSearch, cost: _Cost) -> Iterator[str]:
     yield f"About {counted(cost.usual, 'probe')} {shape}, at most {cost.most} in simulated searches."
     if planned.probe_seconds is not None:
         seconds = planned.probe_seconds
-        yield f"A probe took {seconds:.1f} s in an earlier run of this search: about {_hours(cost.usual * seconds)} in all."
+        yield (
+            f"A probe took {seconds:.1f} s in an earlier run of this search: about {_hours(cost.usual * seconds)} in "
+            "all."
+        )
     else:
         longest = _seconds(planned.bisection)
-        yield f"The time limits end a probe after {longest:,.0f} s, so that this takes {_hours(cost.usual * longest)} at most."
+        yield (
+            f"The time limits end a probe after {longest:,.0f} s, so that this takes {_hours(cost.usual * longest)} at "
+            "most."
+        )
     yield f"Commits are checked out below {planned.workspace}. Nothing was run."
 
 

@@ -50,8 +50,9 @@ class LiveView:
                     commit = self.commits[entry.planned.place]
                     reason = f" ({result.reason})" if result.reason else ""
                     self._line(
-                        f"{commit.hash[:_SHORT]} {entry.planned.purpose.value:6} {shown_value(entry, progress.trace)}{reason}"
-                        f"  {result.seconds:.1f} s on {result.device}; {self._left(progress)}"
+                        f"{commit.hash[:_SHORT]} {entry.planned.purpose.value:6} "
+                        f"{shown_value(entry, progress.trace)}{reason}  {result.seconds:.1f} s on {result.device}; "
+                        f"{self._left(progress)}"
                     )
             self._progress = progress
             self._draw()

@@ -206,7 +206,8 @@ _OPTIONS: Final = (
         "--results",
         multiple=True,
         metavar="FILE",
-        help="A file that the command writes, or a pattern, below the worktree; repeatable, in place of those of the recipe. Without it, its exit code is the answer, and knick compare takes its time.",
+        help="A file that the command writes, or a pattern, below the worktree; repeatable, in place of those of the "
+        "recipe. Without it, its exit code is the answer, and knick compare takes its time.",
     ),
     click.option(
         "--as",
@@ -247,7 +248,8 @@ _OPTIONS: Final = (
         "devices",
         multiple=True,
         metavar="NAME",
-        help="A device to measure on; repeatable; local is this machine. Default: all devices of the pool of the configuration, or this machine without one.",
+        help="A device to measure on; repeatable; local is this machine. Default: all devices of the pool of the "
+        "configuration, or this machine without one.",
     ),
     click.option(
         "--repeats", type=int, default=None, metavar="N", help="Runs of the command for each probe. Default: 1."
@@ -263,7 +265,8 @@ _OPTIONS: Final = (
         type=click.FloatRange(0, 10, min_open=True),
         default=None,
         metavar="SHARE",
-        help="The size of the change to look for: 0.05 is 5 %. Without a culprit, the search ends once a change of this size is excluded. Default: the noise of a probe.",
+        help="The size of the change to look for: 0.05 is 5 %. Without a culprit, the search ends once a change of this "
+        "size is excluded. Default: the noise of a probe.",
     ),
     click.option("--most-probes", type=int, default=None, metavar="N", help="Maximum number of probes."),
     click.option(
@@ -288,7 +291,8 @@ _OPTIONS: Final = (
         type=click.Path(file_okay=False, path_type=Path),
         default=None,
         metavar="DIR",
-        help="Directory where commits are checked out and built. Default: knickpoint/bisect in the user's cache directory.",
+        help="Directory where commits are checked out and built. Default: knickpoint/bisect in the user's cache "
+        "directory.",
     ),
 )
 

@@ -28,7 +28,8 @@ class WithSimulation(click.Command):
                 [_FLAG],
                 is_flag=True,
                 expose_value=False,
-                help="Play bisections in virtual time instead, and say how many devices a pool needs: see knick bisect --simulate --help.",
+                help="Play bisections in virtual time instead, and say how many devices a pool needs: see knick bisect "
+                "--simulate --help.",
             )
         )
 

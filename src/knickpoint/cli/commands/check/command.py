@@ -180,7 +180,8 @@ def _refuse_other_sides(results: Sequence[str], against: Sequence[str], stored: 
     if not results and not stored:
         raise InputError(
             "there are no results to judge",
-            remedy="Name their files: knick check results.json; or a commit of the store: knick check --stored HEAD --base v1.0.",
+            remedy="Name their files: knick check results.json; or a commit of the store: knick check --stored HEAD "
+            "--base v1.0.",
         )
     if stored and (results or against):
         raise InputError(

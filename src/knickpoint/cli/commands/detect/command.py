@@ -162,12 +162,14 @@ class _Once:
     "--newest",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Judge the last N rows against the earlier ones; --set then sets parameters of judge: better, alpha, minimum_effect…",
+    help="Judge the last N rows against the earlier ones; --set then sets parameters of judge: better, alpha, "
+    "minimum_effect…",
 )
 @click.option(
     "--summary",
     metavar="NAME",
-    help="Judge this statistic of the samples of each `pos` instead of their level: min, median, max, or a percentile such as p99.",
+    help="Judge this statistic of the samples of each `pos` instead of their level: min, median, max, or a percentile "
+    "such as p99.",
 )
 @format_option
 def command(

@@ -79,7 +79,10 @@ def number_lines(explanation: Explanation) -> Iterator[str]:
         yield f"at {_commit(explanation.at)}"
     for each in explanation.quarantines:
         quarantine = each.quarantine
-        yield f"is excluded from levels: the result at {_commit(each.commit)} is {quarantine.state.value} (Q{quarantine.id})"
+        yield (
+            f"is excluded from levels: the result at {_commit(each.commit)} is {quarantine.state.value} "
+            f"(Q{quarantine.id})"
+        )
         yield f"  {quarantine.reason}"
     for change in explanation.changes:
         yield f"R{change.change_id}: {change.headline}; {change.details}"

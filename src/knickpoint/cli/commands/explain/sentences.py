@@ -64,8 +64,8 @@ def noise_sentences(name: str, commit: str, step: ExplainedStep, checks: Sequenc
         *spreads
     )
     yield (
-        f"Up to {known[_DIFFERENCE] * 100:.0f} % of the values lie elsewhere, relative to the median; values of equal rank lie"
-        f" {value_text(abs(numbers.size), unit)} apart on average, as a standard deviation."
+        f"Up to {known[_DIFFERENCE] * 100:.0f} % of the values lie elsewhere, relative to the median; values of equal "
+        f"rank lie {value_text(abs(numbers.size), unit)} apart on average, as a standard deviation."
     )
 
 
@@ -88,7 +88,8 @@ def _side(known: Mapping[str, float], when: str, count: int, unit: str) -> str:
     if count == 1:
         return "one level"
     levels = ", ".join(
-        f"{value_text(known[f'level {number} {when}'], unit)} ({known[f'share of the values at level {number} {when}'] * 100:.0f} %)"
+        f"{value_text(known[f'level {number} {when}'], unit)} "
+        f"({known[f'share of the values at level {number} {when}'] * 100:.0f} %)"
         for number in range(1, count + 1)
     )
     return f"{word} levels ({levels})"
@@ -106,8 +107,8 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
     for each in explanation.quarantines:
         quarantine = each.quarantine
         yield (
-            f"The result at {_commit(each.commit)} is excluded from levels (Q{quarantine.id}, {quarantine.state.value}):"
-            f" {quarantine.reason}."
+            f"The result at {_commit(each.commit)} is excluded from levels (Q{quarantine.id}, "
+            f"{quarantine.state.value}): {quarantine.reason}."
         )
     yield from _changes(explanation)
     for explained in explanation.alerts:
@@ -185,7 +186,8 @@ def _name(explanation: Explanation) -> str:
 def _cause(cause: ModeCause, levels: Sequence[float], unit: str) -> str:
     """Return the levels with the text of the fact that explains each."""
     parts = [
-        f"{value_text(levels[each.mode], unit)} with {each.text or 'none'} ({each.share * 100:.0f} % of its {counted(each.count, 'value')})"
+        f"{value_text(levels[each.mode], unit)} with {each.text or 'none'} ({each.share * 100:.0f} % of its "
+        f"{counted(each.count, 'value')})"
         for each in cause.texts
     ]
     return f"Its {cause.fact} explains the level of {cause.share * 100:.0f} % of these values: {', '.join(parts)}."
@@ -207,7 +209,10 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
     verb = "has drifted and is" if drifts else "is"
     yield f"{_name(explanation)} {verb} {moved} since {_commit(step.commit)}: {levels}{_share(numbers, unit)}."
     if not numbers.after_level and numbers.before_level > 0 and read_unit(unit).dimension == "time":
-        yield "A time of exactly 0 may mean that the benchmark no longer does its work, or that it is too short for the clock."
+        yield (
+            "A time of exactly 0 may mean that the benchmark no longer does its work, or that it is too short for the "
+            "clock."
+        )
     over = over_text(numbers.over_reference, numbers.reference)
     if over:
         yield f"Its end is {over}, which the alert compares drifts with."
@@ -219,8 +224,8 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         chance = chance_text(numbers.sign)
         known = f"; with 95 % it is {between}, and its sign is right with {chance}" if between else ""
         yield (
-            f"Single values scatter by {value_text(numbers.deviation, unit)} around these levels (one standard deviation), so"
-            f" the change is {ratio} times the noise{known}."
+            f"Single values scatter by {value_text(numbers.deviation, unit)} around these levels (one standard "
+            f"deviation), so the change is {ratio} times the noise{known}."
         )
     else:
         yield "Most values lie exactly on these levels, so there is no noise to compare the change with."
@@ -245,8 +250,8 @@ def _share(numbers: StepNumbers, unit: str) -> str:
 def _of_regions(explained: AlertExplanation, numbers: StepNumbers) -> str:
     before, after = counted(numbers.before.count, "value"), counted(numbers.after.count, "value")
     return (
-        f"The method {explained.alert.method} compared the {before} before, back to the previous change, with the {after}"
-        f" from there on, up to the next one, on the line {explained.line}."
+        f"The method {explained.alert.method} compared the {before} before, back to the previous change, with the "
+        f"{after} from there on, up to the next one, on the line {explained.line}."
     )
 
 
@@ -256,14 +261,18 @@ def _of_levels(numbers: StepNumbers) -> str:
 
     if max(numbers.before.count, numbers.after.count) <= NEAR:
         return ""
-    return f" The levels are medians of the {NEAR} values nearest to the change on each side, or of fewer where there are fewer."
+    return (
+        f" The levels are medians of the {NEAR} values nearest to the change on each side, or of fewer where there are "
+        "fewer."
+    )
 
 
 def _of_slope(explained: AlertExplanation, numbers: StepNumbers, unit: str) -> str:
     rate = value_text(abs(numbers.size) / max(numbers.after.count, 1), unit)
     return (
-        f"The method {explained.alert.method} fitted a slope to the {counted(numbers.after.count, 'value')} from there on,"
-        f" on the line {explained.line}: they {'rise' if numbers.size > 0 else 'fall'} by {rate} from one to the next."
+        f"The method {explained.alert.method} fitted a slope to the {counted(numbers.after.count, 'value')} from there "
+        f"on, on the line {explained.line}: they {'rise' if numbers.size > 0 else 'fall'} by {rate} from one to the "
+        "next."
     )
 
 
@@ -275,7 +284,10 @@ def _why(explained: AlertExplanation, step: ExplainedStep) -> str:
     because = f", because {_check(decisive)}" if decisive else ""
     if step.point is None:
         return f"The method accepted it{because}; it becomes a change point with the next knick run."
-    return f"It is the change point P{step.point.id} of R{step.point.change_id} ({step.point.effective_status.value}){because}."
+    return (
+        f"It is the change point P{step.point.id} of R{step.point.change_id} "
+        f"({step.point.effective_status.value}){because}."
+    )
 
 
 def _checks_at(explained: AlertExplanation, step: ExplainedStep) -> Sequence[Check]:
@@ -295,12 +307,18 @@ def _what_if(explained: AlertExplanation, step: ExplainedStep, before: str) -> s
         )
     if not settlement.settled:
         return (
-            f"It is provisional, found with {settlement.found_with} of the {settlement.needed} newest values that settle it:"
-            f" values near {before} would withdraw it."
+            f"It is provisional, found with {settlement.found_with} of the {settlement.needed} newest values that "
+            f"settle it: values near {before} would withdraw it."
         )
     if step.point is not None and step.point.condition is Condition.RECOVERED:
-        return f"It has recovered: values are near {before} again; only different results at or before the change would withdraw it."
-    return f"Values near {before} again would mark it as recovered; only different results at or before the change would withdraw it."
+        return (
+            f"It has recovered: values are near {before} again; only different results at or before the change would "
+            "withdraw it."
+        )
+    return (
+        f"Values near {before} again would mark it as recovered; only different results at or before the change would "
+        "withdraw it."
+    )
 
 
 def _of_elsewhere(at: SlottedCommit, rejected: Sequence[ExplainedCandidate], step: ExplainedStep) -> Iterator[str]:
@@ -358,8 +376,8 @@ def _of_nothing(explanation: Explanation, explained: AlertExplanation) -> Iterat
     fewest = load_method(explained.alert.method).fewest_values(explained.alert.parameters)
     if explanation.measured < fewest:
         yield (
-            f"There are too few values: {explanation.measured}; the method {explained.alert.method} needs at least {fewest}"
-            " to find a change."
+            f"There are too few values: {explanation.measured}; the method {explained.alert.method} needs at least "
+            f"{fewest} to find a change."
         )
         return
     near = " near this commit" if explanation.at is not None else ""

@@ -6,8 +6,8 @@ Entry points; ``detect/registry.py`` has the record of the method under the name
 
 - ``method.detect_default``: one series, with candidates and the evidence of each.
 - ``method.detect_default_many``: the steps of each row of a frame, with one search for all rows.
-- ``model.load_model``, ``default_bound`` and ``rate_of_bound``: the trained model, and the log-odds that a rate of false
-  alarms needs.
+- ``model.load_model``, ``default_bound`` and ``rate_of_bound``: the trained model, and the log-odds that a rate of
+  false alarms needs.
 
 What callers can rely on:
 
@@ -49,7 +49,8 @@ Invariants between the stages:
 Where to begin:
 
 - Another feature or split: ``native/segmentation``, in C and in the reference in Python, then ``make train-default``.
-- More or fewer false alarms for some kind of series: ``acceptance``; ``benchmarks/accuracy.py rates`` prints the effect.
+- More or fewer false alarms for some kind of series: ``acceptance``; ``benchmarks/accuracy.py rates`` prints the
+  effect.
 - Another shape that is not a staircase: a recogniser in ``detect/patterns``, and its place in ``method._recognisers``.
 
 The mathematics is in ``docs/guide/detect/default.md``, the reasons in ``docs/decisions/default-method.md``.

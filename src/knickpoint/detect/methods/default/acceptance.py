@@ -130,7 +130,9 @@ _PRIOR: Final = 1.0
 """Near misses added to both counts, so that one in a short series changes little."""
 
 _SHORT: Final = 60
-"""Values from which on the autocorrelation of a series is estimated well enough, and the trees have learnt from real series."""
+"""Values from which on the autocorrelation of a series is estimated well enough, and the trees have learnt from real
+series.
+"""
 
 _DOUBT: Final = 5.0
 """Logarithm of the Bayes factor from which on a step in a short series needs no more than others."""
@@ -139,7 +141,8 @@ _MORE: Final = 1e-9
 """What a bound lies above a score that it leaves out."""
 
 _RECENT: Final = 24
-"""Values from a found change to the newest one below which only the length counts: a new level still looks like noise."""
+"""Values from a found change to the newest one below which only the length counts: a new level still looks like noise.
+"""
 
 _MOST: Final = 3.0
 """The most that a series adds: a change that is certain without the trees has 10 more, and stays certain."""

@@ -133,8 +133,8 @@ def detect_default(
     With ``noise``, a lasting change of the spread of the noise, or of its distribution, is a finding of the kind NOISE;
     ``false_alarms`` holds for these by themselves.
 
-    The score of a step is the log-odds that it is a change; it is not a p-value. The check "interval of location" is the
-    half width of the interval in which the step lies, in measured values. Time is linear in the length.
+    The score of a step is the log-odds that it is a change; it is not a p-value. The check "interval of location" is
+    the half width of the interval in which the step lies, in measured values. Time is linear in the length.
 
     Raises:
         SeriesError: the values are not one series of finite or missing numbers.
@@ -219,7 +219,8 @@ class _Settings:
         if not 0 < self.false_alarms <= 1000:
             raise InputError(
                 f"false_alarms is {self.false_alarms}",
-                remedy=f"Give how many false alarms per 1,000 commits are bearable, above 0 and at most 1,000, such as {FALSE_ALARMS:g}.",
+                remedy="Give how many false alarms per 1,000 commits are bearable, above 0 and at most 1,000, such as "
+                f"{FALSE_ALARMS:g}.",
             )
         if not self.drift_effect >= 0:
             raise InputError(

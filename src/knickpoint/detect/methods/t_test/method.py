@@ -24,8 +24,8 @@ from knickpoint.model.step import Candidate, Check, Detection
 
 # The windows of the Talos t-test: their weighted means, their variances, and t between the two at each place.
 #
-# The window before a place is read from the place backwards, so that cumulative sums over one matrix of windows give the
-# statistics for every length of the window at once.
+# The window before a place is read from the place backwards, so that cumulative sums over one matrix of windows give
+# the statistics for every length of the window at once.
 
 
 Weights = Literal["triangular", "uniform"]

@@ -51,7 +51,9 @@ _SUSPICIOUS_STAIRS: Final = 1.5
 """The same where two steps follow each other in the direction of the slope; three are searched in any case."""
 
 _NEGLIGIBLE: Final = 1e-3
-"""Share of a drift below which a step beside it is none: values without noise show every digit in which the model is off."""
+"""Share of a drift below which a step beside it is none: values without noise show every digit in which the model is
+off.
+"""
 
 _LIKELIHOOD: Final = 2 * math.log(20)
 """A start is possible when it is at most 20 times less likely than the best one."""

@@ -40,7 +40,9 @@ _CLEAR: Final = 6.0
 """Distance of the levels, in noise within them, from which visits that the search did not find count as returns."""
 
 _CLEAR_RETURNS: Final = ((3, 2), (2, 6))
-"""The shortest visits that count then, and how many returns there have to be: two outliers in a row may look like a visit."""
+"""The shortest visits that count then, and how many returns there have to be: two outliers in a row may look like a
+visit.
+"""
 
 _FEW_STEPS: Final = 3
 _LONG_VISIT: Final = 60

@@ -1,17 +1,18 @@
 """Siblings: what several related traces show together, and none of them by itself.
 
-Each trace gets the steps of the default method, and weaker steps that it shares with its siblings, such as the traces of
-one machine or one suite.
+Each trace gets the steps of the default method, and weaker steps that it shares with its siblings, such as the traces
+of one machine or one suite.
 
 Entry point: ``method.detect_siblings``; ``detect/registry.py`` has its record, of the kind ``JOINT``, as ``siblings``.
 
 What callers can rely on:
 
-- In: traces x commits, ``nan`` for missing, and the keys of the traces for kinship. Out: a ``Detection`` for each trace,
-  in the order of the rows.
+- In: traces x commits, ``nan`` for missing, and the keys of the traces for kinship. Out: a ``Detection`` for each
+  trace, in the order of the rows.
 - Siblings add steps and may move one to the commit that they share. They never remove a step of a trace.
 - A trace has a shared step only where its own values speak for it.
-- Traces that drift, flip or have no noise, and groups of fewer than 3 usable traces, keep the steps of the default method.
+- Traces that drift, flip or have no noise, and groups of fewer than 3 usable traces, keep the steps of the default
+  method.
 - The result depends on values, keys and parameters alone: histories are reordered by a generator with the given seed.
 - More than 10,000,000 values are refused (``InputError``).
 

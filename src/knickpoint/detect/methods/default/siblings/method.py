@@ -64,7 +64,8 @@ _OBJECTION: Final = 2.0
 """Log-likelihood by which two levels have to describe the traces better than a slope."""
 
 _LEFT: Final = 3.0
-"""Standard errors between the values on both sides of a step from which it is a change of its own beside a shared one."""
+"""Standard errors between the values on both sides of a step from which it is a change of its own beside a shared one.
+"""
 
 _ELSEWHERE: Final = (
     "it is the change that its siblings have at another commit, and its own values do not tell both places apart"
