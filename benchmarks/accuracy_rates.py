@@ -48,7 +48,9 @@ _STRETCHES: Final = 20
 
 _BESIDE: Final = 12
 _FARTHEST: Final = 0.78
-"""Values on either side of a stretch whose median is at its level: at most so many standard deviations off, as for twelve values within it."""
+"""Values on either side of a stretch whose median is at its level: at most so many standard deviations off, as for
+twelve values within it.
+"""
 
 
 def false_alarms(noise: str, length: int) -> float:

@@ -55,7 +55,8 @@ _SCRIPTS: Final = {
     "bootstrap.min.css": ("bootstrap@3.1.1", "dist/css/bootstrap.min.css"),
     "Chart.min.js": ("chart.js@2.9.2", "dist/Chart.min.js"),
 }
-"""The last part of the address of a script of a peer's page → the package of the npm registry that has it, and where."""
+"""The last part of the address of a script of a peer's page → the package of the npm registry that has it, and where.
+"""
 
 _WATCH: Final = """
 window.longest = 0;

@@ -64,7 +64,8 @@ SESSIONS: Final = {
     "half a session, t": ("t, 3 degrees of freedom", 0.5),
     "half a session, outliers": ("outliers", 0.5),
 }
-"""Samples that share the noise of one commit: its family, and the part of the variance that each sample has to itself."""
+"""Samples that share the noise of one commit: its family, and the part of the variance that each sample has to itself.
+"""
 
 
 def _rng(*key: object) -> np.random.Generator:

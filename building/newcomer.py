@@ -182,7 +182,8 @@ def _main() -> None:
                 trial = try_wheel(wheels[0].resolve(), python, Path(directory), demo=not given.without_demo)
             *stages, verdict = trial.seconds.values()
             print(
-                f"{sum(stages):7.1f} s  for all stages of a newcomer; {verdict:.1f} of {_VERDICT_SECONDS} s for a CI job"
+                f"{sum(stages):7.1f} s  for all stages of a newcomer; {verdict:.1f} of {_VERDICT_SECONDS} s for a CI "
+                "job"
             )
     except TrialError as error:
         sys.exit(f"make try-packages: {error}")

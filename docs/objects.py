@@ -60,7 +60,10 @@ def objects_page(description: Node) -> str:
         "# Objects",
         "",
         "Written from the program by `make docs-write`. `--format json` of a command prints an array of these objects;",
-        "the addresses of the API answer with the same ones. An example leaves out the objects within it that have a section",
+        (
+            "the addresses of the API answer with the same ones. An example leaves out the objects within it that have a "
+            "section"
+        ),
         "of their own. [Scripts](../guide/scripts.md) says how to get at them.",
         "",
     ]

@@ -62,8 +62,14 @@ def commands() -> str:
         "",
         "Written from the program by `make docs-write`.",
         "",
-        "Every command has `-q`, `--quiet` (print data and errors only), `-v`, `--verbose` (print every column and every",
-        "number, and where in the program an error arose) and `-h`, `--help`. On a terminal, tables fit its width, and verdicts",
+        (
+            "Every command has `-q`, `--quiet` (print data and errors only), `-v`, `--verbose` (print every column and "
+            "every"
+        ),
+        (
+            "number, and where in the program an error arose) and `-h`, `--help`. On a terminal, tables fit its width, and "
+            "verdicts"
+        ),
         "have colours; `NO_COLOR` turns them off, `FORCE_COLOR` turns them on in pipes.",
         "",
         "## Exit codes",
@@ -131,8 +137,14 @@ def templates() -> str:
     lines = [
         "# Variables of message templates",
         "",
-        "Written from the code by `make docs-write`. [What messages say](../guide/messages.md#templates-of-your-own) explains",
-        "how templates use them. A template sees the variables of the first table, and `change`, the first of `changes`.",
+        (
+            "Written from the code by `make docs-write`. [What messages say](../guide/messages.md#templates-of-your-own) "
+            "explains"
+        ),
+        (
+            "how templates use them. A template sees the variables of the first table, and `change`, the first of "
+            "`changes`."
+        ),
         "",
     ]
     for title, kind in (

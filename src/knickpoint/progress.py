@@ -23,7 +23,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far work is: its stage, the start of k-means of all ``starts``, from 1 on, and the iteration of this start."""
+    """How far work is: its stage, the start of k-means among all ``starts``, from 1 on, and its iteration."""
 
     stage: Stage
     start: int = 0

@@ -39,7 +39,10 @@ def test_a_target_finds_the_smallest_pool(knick: Knick) -> None:
         (("--bursts", 0.1), "knick: --error: probes measure values, or they pass or fail. Give --error or --delta."),
         (
             ("--target-hours", 0.5),
-            "knick: --target-hours: no pool names 90 % of the culprits within 0.5 hours. State a longer time, shorter probes, or a schedule that waits less.",
+            (
+                "knick: --target-hours: no pool names 90 % of the culprits within 0.5 hours. State a longer time, shorter "
+                "probes, or a schedule that waits less."
+            ),
         ),
     ],
 )

@@ -89,7 +89,8 @@ def test_a_change_near_0_or_of_percents_says_by_how_much(
 def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick) -> None:
     found = sentences(knick("explain", "benchmark=parse_csv", "--at", "2228a6b49f").output)
     assert found[0] == (
-        "No change was found in parse_csv; the most likely place is 2228a6b49f (Draw how the words share their beginnings)."
+        "No change was found in parse_csv; the most likely place is 2228a6b49f (Draw how the words share their "
+        "beginnings)."
     )
     assert found[3].startswith("It rejected this one: the chance of a change is ")
     assert found[4].startswith("It would be accepted if: log-odds of a change is at least −0.1559 (it is ")

@@ -36,8 +36,10 @@ class _Terminal(io.StringIO):
         (["detect", "--metod", "x"], "knick detect: there is no option --metod. Did you mean --method or --methods?"),
         (
             ["changes", "--kind", "stp"],
-            "knick changes: invalid value for '--kind': "
-            "'stp' is not one of 'step', 'drift', 'mode', 'noise'. Did you mean step?",
+            (
+                "knick changes: invalid value for '--kind': "
+                "'stp' is not one of 'step', 'drift', 'mode', 'noise'. Did you mean step?"
+            ),
         ),
         (["restore"], "knick restore: missing argument 'FILE'."),
         (["zzz"], "knick: there is no command 'zzz'."),
@@ -261,7 +263,8 @@ def test_an_instance_without_results_has_nothing_to_judge(knick: Knick, command:
     ran = knick(*command)
     assert (ran.code, ran.output) == (2, "")
     assert ran.errors.endswith(
-        "the instance has no results yet. Import results: knick import PATH. knick demo shows everything on an example.\n"
+        "the instance has no results yet. Import results: knick import PATH. knick demo shows everything on an "
+        "example.\n"
     )
 
 

@@ -137,7 +137,10 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out
         "perf stat -j",
     ),
     "mitata": (
-        "runtime: node 20.20.2\n\nbenchmark                   avg (min … max) p75 / p99\nsort 10      3.29 µs/iter   1.40 µs\n",
+        (
+            "runtime: node 20.20.2\n\nbenchmark                   avg (min … max) p75 / p99\nsort 10      3.29 µs/iter   "
+            "1.40 µs\n"
+        ),
         "mitata, as it prints it. Write its JSON: run({ format: 'json' })",
     ),
     "fio": (

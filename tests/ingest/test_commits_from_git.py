@@ -338,7 +338,10 @@ def test_a_repository_that_no_section_names_is_pointed_out_when_it_is_made(lab: 
     first = lab.take(lab.write("a.csv", rows.format("abcdef12", 1)), repository="lbi")
     again = lab.take(lab.write("b.csv", rows.format("abcdef34", 2)), repository="lbi")
     assert [line for line in first.lines() if line.startswith("made the repository")] == [
-        "made the repository 'lbi', which has no section in knickpoint.toml, as lib has: its commits come from its results"
+        (
+            "made the repository 'lbi', which has no section in knickpoint.toml, as lib has: its commits come from its "
+            "results"
+        )
     ]
     assert not any("made the repository" in line for line in again.lines())
 

@@ -127,7 +127,8 @@ def test_the_verdict_says_how_many_benchmarks_could_not_be_judged() -> None:
         "May be merged: 1 regression accepted, of 7 benchmarks; 5 could not be judged."
     )
     assert headline(report(*unclear)) == (
-        "May be merged, but nothing was seen: the noise hides any change of 5 benchmarks, and of 1 there are too few data."
+        "May be merged, but nothing was seen: the noise hides any change of 5 benchmarks, and of 1 there are too few "
+        "data."
     )
 
 

@@ -1,4 +1,4 @@
-"""Keep the keys with which issuers sign: fetched from the issuer's own description, cached, and fetched anew when they change.
+"""Keep the keys with which issuers sign, fetched from the issuer's own description and fetched anew when they change.
 
 A request never decides which address is contacted, and only at a bounded rate that one is contacted at all.
 """

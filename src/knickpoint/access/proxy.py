@@ -1,4 +1,4 @@
-"""Proxies in front of the server: which headers are believed, and only from the networks that the configuration names."""
+"""Proxies in front of the server: headers are believed only from the networks that the configuration names."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def grants_of_person(roles: Iterable[RoleSettings], person: SignedIn) -> Grants:
 
 
 def _matches(rule: RoleSettings, person: SignedIn) -> bool:
-    """Return True if the section is about the person: by provider first, then by person, group or domain of the mail."""
+    """Return True if the section is about the person: by provider, then by person, group or domain of the mail."""
     if rule.sign_in and person.provider not in rule.sign_in:
         return False
     return (
@@ -48,7 +48,7 @@ def _matches(rule: RoleSettings, person: SignedIn) -> bool:
 
 
 def _is_person(entry: str, person: SignedIn) -> bool:
-    """Compare an entry with the name in logs, with the mail address if it is verified, or with the user name, by its form."""
+    """Compare an entry with the name in logs, the verified mail address, or the user name, by its form."""
     if entry == _ANY_PERSON:
         return True
     if entry.endswith(")"):

@@ -191,7 +191,7 @@ def read_expiry(text: str, now: datetime) -> datetime:
 
 
 def read_since(text: str, now: datetime) -> datetime:
-    """Return the time that ``text`` names: ``7d`` before ``now``, the beginning of a date in UTC, or a date with a time.
+    """Return the time that ``text`` names: ``7d`` before ``now``, a date (its beginning in UTC), or a date with a time.
 
     Raises:
         InputError: it is none of these.

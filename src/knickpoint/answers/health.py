@@ -111,7 +111,7 @@ class AlertAnswer(Answer):
 
 
 class NoticeAnswer(Answer):
-    """Something to look at besides the changes: a canary that moved, a benchmark that stopped, or a changed direction."""
+    """Something to look at besides the changes: a canary that moved, a silent benchmark, or a changed direction."""
 
     kind: NoticeKind = Field(
         description="`canary`: a canary moved; `silence`: a benchmark stopped; `direction`: findings would turn between "

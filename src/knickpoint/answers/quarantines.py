@@ -81,7 +81,7 @@ _OUT = frozenset(state for state in QuarantineState if state.withholds)
 def list_quarantines(
     visible: VisibleRepositories, repository: str, states: Collection[QuarantineState], limit: int | None
 ) -> list[QuarantineAnswer]:
-    """List the newest ``limit`` quarantines of each repository, those in ``states`` or all, the newest commits first."""
+    """List the newest ``limit`` quarantines of each repository, of all or of some ``states``, newest commits first."""
     answers = []
     for each in visible.some(repository):
         answers += quarantine_answers(visible.store, each, visible.store.quarantines.all(each, states=states))[:limit]

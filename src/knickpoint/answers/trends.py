@@ -178,7 +178,7 @@ def _is_common(counts: Mapping[str, int], total: int) -> bool:
 
 
 def _samples(parts: Mapping[str, NDArray[np.int64]]) -> list[_Sample]:
-    """Choose the traces that are read of each part: all of a small one, of others a few chunks with a few traces each."""
+    """Choose the traces to read of each part: all of a small one, a few from several chunks of a large one."""
     most = max(_FEWEST_READ, _MOST_READ // len(parts))
     chunks = max(1, _MOST_CHUNKS // len(parts))
     return [_Sample(value, ids, _spread(ids, most, chunks)) for value, ids in parts.items()]

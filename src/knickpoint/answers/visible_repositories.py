@@ -1,4 +1,4 @@
-"""The repositories that a caller may read, and what else the caller may do: the only way from a request to the store."""
+"""What a caller may read and do, by repository: the only way from a request to the store."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Device:
     slots: int = 1
 
     def fits(self, job: ProbeJob) -> bool:
-        """Return True if it has the params that the job asks for, serves its use, and is the device that it names, if any."""
+        """Return True if the device has the params of the job, serves its use, and is the one that it names, if any."""
         wanted = job.recipe.params
         return (
             (not job.device or job.device == self.name)
@@ -56,7 +56,7 @@ class ProbeJob:
 
     @property
     def key(self) -> str:
-        """The key of what it measures: jobs of one key may share one probe, see :class:`~knickpoint.model.bisection.Target`."""
+        """The key of what it measures: jobs with one key may share a probe, see ``model.bisection.Target``."""
         return self.target.key(self.recipe.digest)
 
 

@@ -1,4 +1,4 @@
-"""Sum up many traces as one: the geometric mean of what they measure, relative to where they began, with its uncertainty.
+"""Sum up many traces as one: the geometric mean of their values relative to their beginning, with its uncertainty.
 
 The traces may have any unit and any level: only ratios count. A trace for which higher is better counts by its inverse,
 so that a rise of the sum is always a change for the worse. The guide is ``docs/guide/dashboard.md``, the design

@@ -23,7 +23,7 @@ def require_cluster() -> None:
 
 
 def configured_pool(instance: str | None) -> tuple[Config, Path]:
-    """Return the configuration of an instance with a pool over machines, and the directory that its files are relative to.
+    """Return the configuration of an instance with a pool over machines, and the directory that its paths start from.
 
     Raises:
         ConfigError: there is no instance, or its section ``[pool]`` has no address.

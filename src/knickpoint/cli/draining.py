@@ -160,7 +160,7 @@ class WorkThread:
 
 
 def _end_process(announce: Callable[[str], None], worker: Worker | None, reason: str) -> NoReturn:
-    """Give the events of ``worker`` back, kill the processes that this one started, and end without waiting for threads."""
+    """Give the events of ``worker`` back, kill its child processes, and end without waiting for threads."""
     announce(reason)
     if worker:
         # In a thread of its own, as the store may not answer: the leases of the events end in any case.

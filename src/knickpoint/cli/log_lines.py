@@ -16,7 +16,7 @@ _WORK: Final = logging.getLogger("knickpoint.work")
 
 
 class JsonLines(logging.Formatter):
-    """Write a record as one line of JSON: time, level, logger, message, the id of the request, and what the record adds."""
+    """Write a record as one line of JSON: time, level, logger, message, request id, and its extra fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""

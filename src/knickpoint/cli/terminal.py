@@ -19,7 +19,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u206
 
 
 def without_control(text: str, *, keep: str = "") -> str:
-    """Replace the characters that break a line, control the terminal, or turn the direction of writing, but for ``keep``."""
+    """Replace characters that break a line, control the terminal, or turn the direction of writing, except ``keep``."""
     return _CONTROL.sub(lambda found: found[0] if found[0] in keep else "�", text)
 
 
@@ -29,7 +29,7 @@ def plain_json(text: str) -> str:
 
 
 class TerminalText:
-    """A stream to a terminal, without what would control it: escape sequences, and marks that turn the direction of writing.
+    """A stream to a terminal without control characters: no escape sequences, no marks that turn the text around.
 
     Whatever a command prints goes through it, so that no name from outside has to be cleaned where it is printed. What
     goes to a file or a pipe is left alone.

@@ -1,1 +1,1 @@
-"""The demonstration: a real repository whose speed really changes, its benchmarks, and the findings beside the truth."""
+"""The demonstration: a real repository whose speed really changes, its benchmarks, and findings beside the truth."""

@@ -1,4 +1,4 @@
-"""Run the demonstration: create a repository, benchmark it, import the results, run the alerts, compare with the truth."""
+"""Run the demonstration: make and benchmark a repository, import, run the alerts, compare with the truth."""
 
 from __future__ import annotations
 

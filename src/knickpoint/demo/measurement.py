@@ -57,7 +57,7 @@ def _run_once(checkout: Path, number: int) -> Times:
 
 
 def calibrate(runs: Mapping[str, Sequence[Times]]) -> dict[str, dict[str, list[float]]]:
-    """Return revision → benchmark → samples: each as if its reference had taken the median time of all references."""
+    """Return revision → benchmark → samples, as if each reference had taken the median time of all references."""
     usual = median(reference for run in chain.from_iterable(runs.values()) for _, reference in run.values())
     return {
         revision: {name: [run[name][0] / run[name][1] * usual for run in rounds] for name in rounds[0]}

@@ -160,7 +160,7 @@ def _estimated_change(estimate: SizeEstimate) -> LocalChange:
 
 
 def _error_of_size(before: Floats, after: Floats, counts: tuple[int, int]) -> _Error:
-    """Return the error of the difference of two medians of so many values as ``counts``, from wider windows around them.
+    """Return the error of the difference of two medians of ``counts`` values, from wider windows around them.
 
     The values are those of an autoregressive process of order 1 around their level. The variance of a mean of *n* of
     them is that of independent ones times (1 + phi) / (1 - phi) - 2 phi (1 - phi^n) / (n (1 - phi)^2); medians are

@@ -37,8 +37,9 @@ CANDIDATES: Final = "candidates"
 not set it: ``explain`` asks for candidates, ``find_steps`` does not."""
 
 EVIDENCE: Final = "evidence"
-"""A ``detect_many`` whose evidence takes time to describe has this parameter, a ``bool``, to leave all of it out that only
-people read."""
+"""A ``detect_many`` whose evidence takes time to describe has this parameter, a ``bool``, to leave all of it out that
+only people read.
+"""
 
 Value = bool | int | float | str | None | tuple[int, ...] | tuple[float, ...]
 
@@ -274,7 +275,7 @@ class Method(Generic[Answer]):
         return resolve(self.detect, self.name, self.presets, given)
 
     def fewest_values(self, given: Mapping[str, object]) -> int:
-        """Return the number of values below which no step can be found with the given parameters, 0 where it is not known.
+        """Return the number of values below which no step can be found with the given parameters, 0 if unknown.
 
         Raises:
             InputError: as :meth:`arguments`.

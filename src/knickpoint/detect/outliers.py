@@ -100,7 +100,7 @@ class Outliers:
 
 @lru_cache(maxsize=4096)
 def student_quantile(share: float, freedom: float) -> float:
-    """Return the quantile of Student's t with ``freedom`` degrees of freedom at ``share``, between 0.5 and 1, exclusive.
+    """Return the quantile of Student's t with ``freedom`` degrees of freedom at ``share``, above 0.5 and below 1.
 
     Bisection finds it to 1e-12 relative.
     """
@@ -139,7 +139,7 @@ def find_outliers(
 def find_outliers_of_noise(
     values: NDArray[np.float64], *, most: int, alpha: float = 0.05, rounded_to: float = 0.0
 ) -> Outliers:
-    """Find outliers as :func:`find_outliers`: the robust ones, but around the mean where values are ``rounded_to`` a few levels.
+    """Find robust outliers as :func:`find_outliers`, around the mean where values are ``rounded_to`` a few levels.
 
     There, the median absolute deviation is 0 or a whole level, up to three times the noise. The standard deviation is
     right within a few percent, but no less than half of what :func:`rounding` returns for the values that show the
@@ -210,7 +210,7 @@ class _SampleAroundMean:
 
 
 def may_be_outlier(values: NDArray[np.float64], value: float, *, alpha: float = 0.05) -> bool:
-    """Return True if ``value`` can be among the outliers of ``values`` and itself, at most a tenth, where ``values`` are the noise.
+    """Return True if ``value`` can be one of at most a tenth of outliers among ``values``, which are the noise.
 
     It can where these are rounded to a few levels. Else the test is the robust one, and false is certain; the test
     itself takes forty times as long. While it removes values, at least nine tenths are left. So their median lies

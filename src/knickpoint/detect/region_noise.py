@@ -49,7 +49,7 @@ class RegionNoise:
         return self.scale * math.sqrt(of_mean * _median_to_mean(samples) + of_level * _median_to_mean(int(self.count)))
 
     def run_distances(self, samples: int) -> NDArray[np.float64]:
-        """Return the distances of the medians of all runs of so many values, at most half of the region, from the centre."""
+        """Return the distances of the medians of all runs of a length, at most half of the region, from the centre."""
         length = min(samples, self.values.size // 2)
         medians: NDArray[np.float64] = np.median(np.lib.stride_tricks.sliding_window_view(self.values, length), axis=1)
         return medians - self.centre

@@ -1,4 +1,4 @@
-"""Several samples of a commit: how much noise lies within runs, between runs and between commits, and one value for each commit.
+"""Several samples of a commit: noise within runs, between runs and between commits, and one value for each commit.
 
 ``sample_sets`` checks what a caller gives, ``noise_components`` estimates the noise of each level, and
 ``commit_values`` turns samples into one value a commit. ``summaries`` makes another one of them, such as their 99th
@@ -203,7 +203,7 @@ class MeasuredCommits:
 
 
 def measure_commits(table: RunTable) -> MeasuredCommits:
-    """Return the level of each commit of ``table``, which has at least one run, and estimate the noise of the levels."""
+    """Return the level of each commit of ``table``, which has at least one run, and estimate the noise of levels."""
     rows, starts, counts = np.unique(table.commits, return_index=True, return_counts=True)
     within = _typical_variance(table.sizes, table.samples)
     levels = robust_levels(table.sizes, table.samples)
@@ -290,7 +290,7 @@ def combine_runs(table: RunTable) -> CommitValues:
 
 
 def _imprecise(variances: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return the values that make the mean less precise, both of themselves and those before, and of themselves and those after.
+    """Return the values that make the mean less precise, both for those up to them and for those from them on.
 
     So the newest values are never set aside, nor are stretches in which all values are alike.
     """

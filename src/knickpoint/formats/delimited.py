@@ -1,4 +1,4 @@
-"""Read CSV and TSV: long (a measurement a row), wide (a run a row), or named (a benchmark a row, units in the header)."""
+"""Read CSV and TSV: long (a measurement per row), wide (a run per row), or named (a benchmark per row)."""
 
 from __future__ import annotations
 

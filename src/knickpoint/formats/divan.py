@@ -49,7 +49,7 @@ def fits(file: FileContent) -> bool:
 
 @dataclass
 class _Tree:
-    """The place in the output: the names above a row, the benchmark of the rows below it, and which allocations those count."""
+    """The place in the output: names above a row, the benchmark of the rows below it, and what allocations count."""
 
     rows: Rows
     suite: str = ""
@@ -144,7 +144,7 @@ def read(file: FileContent) -> Parsed:
 
 
 def _begun(line: str) -> str | None:
-    """Return the row of a benchmark up to its times where it has none, "" for another row or a header, None for other lines."""
+    """Return the row of a benchmark up to its times where it has none, "" for another row, None for other lines."""
     if _HEADER.fullmatch(line):
         return ""
     row = _ROW.fullmatch(line)

@@ -40,7 +40,7 @@ _ENDED_BY_SIGNAL: Final = re.compile(r"^fio: terminating on signal (\d+)", re.MU
 
 
 def fits(file: FileContent) -> bool:
-    """Return True if this is an object that names fio's version and has jobs, a list of such, or text that one follows."""
+    """Return True for an object that names fio's version and has jobs, a list of such, or text followed by one."""
     document = file.document
     if document is None and not file.several:
         begin = _AFTER_MESSAGES.search(file.readable, 0, _LONGEST_PREFACE)

@@ -83,7 +83,7 @@ def fits(file: FileContent) -> bool:
 
 
 def _begun(line: str) -> str | None:
-    """Return the name of a benchmark whose result may follow what it printed, "" where its package or a benchmark ends, else None."""
+    """Return the benchmark whose result may follow its output, "" at the end of one or of its package, else None."""
     if _OUTCOME.match(line) or _PANIC.match(line) or _END.match(line):
         return ""
     if not line.startswith("Benchmark"):
@@ -165,7 +165,7 @@ def _check_end(file: FileContent, found: list[_Line]) -> tuple[Problem, ...]:
 
 
 def _ends(text: list[tuple[int, str]]) -> Iterator[Problem]:
-    """Yield warnings about packages whose output has no end, or that failed otherwise than by a benchmark named there."""
+    """Yield warnings about packages whose output has no end, or that failed outside of their benchmarks."""
     header: set[str] = set()
     last, explained, panicked = 0, False, False
     for number, line in text:

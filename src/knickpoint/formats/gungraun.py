@@ -1,4 +1,4 @@
-"""Read what Gungraun, formerly iai-callgrind, prints: lines for people, or with ``--output-format=json`` a summary a line."""
+"""Read what Gungraun, formerly iai-callgrind, prints: lines for people, or a JSON summary per line."""
 
 from __future__ import annotations
 

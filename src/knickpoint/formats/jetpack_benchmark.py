@@ -65,7 +65,7 @@ def read(file: FileContent) -> Parsed:
 
 
 def _params(benchmark: Node) -> dict[str, str]:
-    """Return the class as ``suite``, the test as ``benchmark``, and its parameters, which the name repeats in brackets."""
+    """Return the class as ``suite``, the test as ``benchmark``, and its parameters from the brackets in its name."""
     given = benchmark.maybe("params")
     params = {name: node.word() for name, node in given.members()} if given is not None else {}
     if not params.keys().isdisjoint(_RESERVED):

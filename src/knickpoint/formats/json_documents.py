@@ -24,7 +24,7 @@ Fitting = Callable[[FileContent], tuple[Format, ...]]
 
 
 def among_lines(file: FileContent, fitting: Fitting) -> tuple[FileContent, tuple[Problem, ...]]:
-    """Return the results among the lines of a log: documents that begin on lines of their own, as ``npm run`` and ``2>&1`` leave them.
+    """Return the results among the lines of a log: documents that begin on lines of their own.
 
     Lines around them become empty, so that messages count lines as the file does; a warning says what was left out. A
     file without such documents is returned as it is.

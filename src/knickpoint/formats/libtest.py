@@ -112,7 +112,7 @@ def read(file: FileContent) -> Parsed:
 
 
 def _begun(line: str) -> str | None:
-    """Return the name of a benchmark whose result may follow what it printed, "" where another one begins, None for other lines."""
+    """Return the benchmark whose result may follow its output, "" where another begins, None for other lines."""
     if opened := _OPEN.match(line):
         return f"test {opened['name']} ... "
     return "" if _BEGUN.match(line) else None

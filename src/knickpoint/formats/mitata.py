@@ -72,7 +72,7 @@ def read(file: FileContent) -> Parsed:
 
 
 def _params(benchmark: Node, run: Node, suite: str) -> dict[str, str]:
-    """Return the params of a run: its arguments by name, or in the benchmark's name where they are not a plain values."""
+    """Return the params of a run: its arguments by name, or as part of the benchmark's name if they are not plain."""
     arguments = run.maybe("args")
     given = dict(arguments.members()) if arguments is not None and isinstance(arguments.value, dict) else {}
     plain = all(isinstance(node.value, str | int | float) for node in given.values()) and not given.keys() & _RESERVED

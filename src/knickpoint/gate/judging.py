@@ -1,4 +1,4 @@
-"""Judge the two sides of a merge: new results and their history, files, two commits of the store, or rounds on one machine."""
+"""Judge the two sides of a merge: new results and history, files, stored commits, or rounds on one machine."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def _judge_by(
 def _accepted(
     instance: Instance, repository: Repository, base: Commit, heads: Collection[str]
 ) -> tuple[tuple[tuple[Commit, str], ...], list[str]]:
-    """Return the trailers that accept regressions between ``base`` and ``heads``, where git has both, and what hinders it."""
+    """Return the trailers that accept regressions between ``base`` and ``heads``, and why they cannot be read."""
     settings = instance.repositories.get(repository.name)
     try:
         git = open_present_git(repository.name, settings, instance.directory) if settings else None

@@ -159,7 +159,7 @@ class GateReport:
 
     @property
     def verdict(self) -> str:
-        """The verdict in a sentence, to follow its :attr:`condition`; one that passes says what is worse all the same, and what could not be judged."""
+        """The verdict in a sentence, after its :attr:`condition`: also what is worse in a pass or was not judged."""
         total = counted(len(self.deciding), "benchmark")
         if self.failures:
             rest = f"; {_kinds(self.tolerated)}, which --fail-on leaves out" if self.tolerated else ""
@@ -192,12 +192,12 @@ class GateReport:
 
     @property
     def exit_code(self) -> int:
-        """0 where it may be merged, 1 where anything fails, 3 where there are no data to judge by, or it is to be measured again."""
+        """0 if it may be merged, 1 where anything fails, 3 without data to judge by, or to be measured again."""
         return 1 if self.failures else 0 if self.judged and not self.again else NO_VERDICT
 
 
 def _moved(move: CommonMove) -> str:
-    """Return how many moved together: ``all 12``, ``13 of 20``."""
+    """Return the number that moved together: ``all 12``, ``13 of 20``."""
     return f"all {move.judged:,}" if move.moved == move.judged else f"{move.moved:,} of {move.judged:,}"
 
 

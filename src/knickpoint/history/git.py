@@ -281,7 +281,7 @@ class Git:
         return self._log(["--first-parent", "--reverse", tip, *(f"^{commit}" for commit in without)])
 
     def merged(self, hashes: Iterable[str], *, most: int) -> dict[str, list[Commit]]:
-        """Return merge → the commits that it brings to the line of its first parent, newest first, other merges left out.
+        """Return merge → the commits that it brings to its first parent's line, newest first, without other merges.
 
         Of the full ``hashes``, those of merges that the repository has are in the answer; of each, the ``most`` newest
         commits.

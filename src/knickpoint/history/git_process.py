@@ -51,7 +51,7 @@ _LOCAL: Final = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 
 
 def _environment(remote: GitRemote | None) -> dict[str, str]:
-    """Return the environment of this process without the variables that redirect git, as a hook of a repository sets them.
+    """Return the environment of this process without the variables that redirect git, as hooks have them.
 
     Without ``remote``, git reaches no other machine: a clone without file contents does not fetch the objects that it
     lacks.

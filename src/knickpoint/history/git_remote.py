@@ -1,4 +1,4 @@
-"""Read the address of a git repository on another machine: what git may do to reach it, and the password apart from it."""
+"""Read the address of a git repository: how git may reach it, and the password apart from it."""
 
 from __future__ import annotations
 

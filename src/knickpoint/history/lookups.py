@@ -1,4 +1,4 @@
-"""Look up in a repository: what a name stands for, what is checked out, one file of a commit, the files that commits touch."""
+"""Look up in a repository: names, the checked out commit, a file of a commit, the files that commits touch."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def read_touched_files(git: Git, hashes: Collection[str]) -> dict[str, CommitFil
 
 
 def _first_parents(git: Git, hashes: Sequence[str]) -> list[str]:
-    """Return the lines that make git compare each commit with its first parent: ``hash parent``, or ``hash`` for a root.
+    """Return lines that make git compare commits with their first parents: ``hash parent``, or ``hash`` for a root.
 
     In a shallow clone, what looks like a root is a commit whose parent is missing.
     """

@@ -165,7 +165,7 @@ def read_compared_results(
 
 
 def read_uploaded_results(settings: IngestSettings, data: bytes, *, name: str, repository: str) -> NewResults:
-    """Read the bytes of a results file called ``name``, which someone sends to compare it with results of ``repository``.
+    """Read the bytes of a results file called ``name``, to compare it with results of ``repository``.
 
     Nothing of this machine counts for it: no sidecar, no variable of a CI, no mapping.
 

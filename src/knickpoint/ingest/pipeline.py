@@ -125,7 +125,7 @@ class ImportPipeline:
                 store.boundaries.extend(repository)
 
     def _begin_repository(self, repository: Repository) -> None:
-        """Note whether ``repository`` had results before this import, and move its history boundary with ``as_work``."""
+        """Note whether ``repository`` had results before, and move its history boundary with ``as_work``."""
         store = self.destination.store
         if repository.name not in self._had_runs:
             self._had_runs[repository.name] = store.runs.has_any(repository)

@@ -174,7 +174,7 @@ def prune_alerts(instance: Instance, *, who: str) -> None:
 def preview_change(
     instance: Instance, changed: Sequence[Alert], removed: Collection[str], *, seconds: float
 ) -> dict[str, Preview]:
-    """Return the findings that come and go if ``changed`` alerts are set in the store and ``removed`` ones are not there.
+    """Return the findings that come and go when ``changed`` alerts are stored and ``removed`` ones are not.
 
     Findings also join or leave the work list because the kind of an alert changes.
 

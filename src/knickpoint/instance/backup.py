@@ -116,7 +116,7 @@ def restore_instance(
 def restore_files(
     folder: Path, directory: Path, *, keep_tokens: bool = False, outside: bool = False
 ) -> tuple[str, ...]:
-    """Make an instance in ``directory`` from ``folder``, which has its configuration and ``store.db``, a copy of its store.
+    """Make an instance in ``directory`` from ``folder``, which has its configuration and a copy of its store.
 
     Returns:
         The environment variables that the configuration needs and that are not set.

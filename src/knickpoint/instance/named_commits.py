@@ -68,7 +68,7 @@ def _blocks(instance: Instance, line: Line) -> Iterator[Sequence[str]]:
 
 
 def find_revision(instance: Instance, line: Line, revision: str) -> LinePosition:
-    """Return the commit of a hash, a number, a day (the last commit of that day or before), ``newest``, or a name of git.
+    """Return the commit of a hash, a number, a day (its last commit or the one before), ``newest``, or a name of git.
 
     Raises:
         HistoryError: there is no such commit, or it is not on the line.

@@ -32,7 +32,7 @@ SINCE_BEST: Final = "best"
 
 
 def is_day(since: str) -> bool:
-    """Return True if ``since`` of an alert is written as a date such as ``2026-05-31``, not as the name of a release."""
+    """Return True if ``since`` of an alert is a date such as ``2026-05-31``, not the name of a release."""
     return _DAY.fullmatch(since) is not None
 
 

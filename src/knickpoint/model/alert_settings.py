@@ -1,4 +1,4 @@
-"""Alerts as plain values: what is stored of them, what their judgement depends on, and what a finding gets from them."""
+"""Alerts as plain values: what is stored of them, what their judgement depends on, what findings get from them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ _WITHIN_NOISE: Final = 6.0
 
 
 def severity_of(direction: Direction, relative_size: float, certain_share: float | None = None) -> float:
-    """Return the number that ranks changes, larger is worse: first the direction, then how much has changed for certain.
+    """Return the number that ranks changes, larger is worse: direction first, then the certain size of the change.
 
     ``certain_share`` is that part of |relative_size| which is certain: the end of the interval of the size that is
     nearer to no change, None where there is no interval. Regressions lie in (4, 5], changes of unknown direction in (2,

@@ -1,4 +1,4 @@
-"""The verdict on one benchmark, and those on all benchmarks of new results: what every comparison says and every reader shows."""
+"""The verdict on one benchmark, and those on all benchmarks of new results: what every comparison says."""
 
 from __future__ import annotations
 

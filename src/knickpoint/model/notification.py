@@ -172,7 +172,7 @@ class Recipient:
 
     @property
     def receiver(self) -> str:
-        """Who hears of it, whichever channel and address it takes: a person, an address of no known person, or a room."""
+        """Who hears of it, by any channel and address: a person, an address of an unknown person, or a room."""
         if self.person:
             return f"person:{self.person}"
         return f"address:{self.address.casefold()}" if self.address else f"channel:{self.channel}"
@@ -212,7 +212,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a receiver answered: the ``reference`` that it gave, such as a Message-ID or the key of an issue, and a link."""
+    """The answer of a receiver: its ``reference``, such as a Message-ID or the key of an issue, and a link."""
 
     reference: str = ""
     link: str = ""

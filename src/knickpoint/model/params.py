@@ -223,7 +223,7 @@ def _broken_down(
 
 
 def _distance_by_chance(counts: Sequence[int], members: int, traces: int) -> float:
-    """Return the distance that members drawn at random among ``traces`` seldom exceed: its mean and two standard deviations.
+    """Return the distance that members drawn at random from ``traces`` seldom exceed: mean plus two deviations.
 
     The distance is the sum of what the values lack beside their expected numbers, and of half of all deviations from
     them: both are the same sum. Their terms depend on each other, so either overstates how it varies; the smaller one
@@ -242,7 +242,7 @@ def _distance_by_chance(counts: Sequence[int], members: int, traces: int) -> flo
 
 @dataclass(frozen=True, slots=True)
 class _Lack:
-    """By how many members a value lies below its expected number by chance, 0 where above, and how its deviation varies."""
+    """By how many members a value lies below its expected number by chance, 0 if above, and how that varies."""
 
     mean: float
     variance: float

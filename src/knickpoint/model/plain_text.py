@@ -91,7 +91,7 @@ def secret() -> Any:
 
 
 def address_with_secret(default: Any = MISSING) -> Any:
-    """Declare a field that holds an address, which may have a password: no ``repr`` shows it, backups leave that out."""
+    """Declare a field for an address that may have a password: ``repr`` and backups leave it out."""
     return field(default=default, repr=False, metadata={SECRET: SecretKind.ADDRESS})
 
 

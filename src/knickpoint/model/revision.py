@@ -81,7 +81,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def is_rounded(text: str) -> bool:
-    """Return True if ``text`` is what a spreadsheet leaves of a hash of digits, such as 1.23E+10: it names no commit any more."""
+    """Return True if ``text`` is what a spreadsheet makes of a hash of digits, such as 1.23E+10."""
     return bool(_OF_A_SPREADSHEET.fullmatch(text.strip()))
 
 

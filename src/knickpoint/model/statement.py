@@ -50,7 +50,7 @@ class ChangeCondition(Enum):
 
 
 class Basis(Enum):
-    """Why a commit is the likely one: it was measured, no other is in the range, or it stands out among the suspects."""
+    """Why a commit is the likely one: it was measured, no other is in the range, or it stands out as a suspect."""
 
     BISECTED = "bisected"
     ONLY = "only"

@@ -28,7 +28,7 @@ class Summary:
 
     @property
     def fewest(self) -> int:
-        """How many samples it needs: as many as have one beyond it on the shorter side, 20 for `p95` and 100 for `p99`."""
+        """How many samples it needs, so that one lies beyond it on the shorter side: 20 for `p95`, 100 for `p99`."""
         beyond = min(self.share, 1 - self.share)
         return 1 if beyond in {0.0, 0.5} else math.ceil(1 / beyond - 1e-9)
 

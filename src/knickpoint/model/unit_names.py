@@ -277,7 +277,7 @@ def better_of_metric(name: str) -> Better:
 
 @lru_cache(maxsize=4096)
 def is_left_over(name: str, *, of_time: bool) -> bool:
-    """Whether ``name`` is of what is left or saved, of which more is better: ``free_memory``, ``time_saved``, ``uptime``.
+    """Whether ``name`` is of what is left or saved, of which more is better: ``free_memory``, ``uptime``.
 
     With a unit ``of_time``, fewer words count: freeing memory takes time, and so does a left join.
     """

@@ -21,7 +21,7 @@ _RUNS_READ: Final = 200
 
 @dataclass
 class ProblemPlanner:
-    """Plans the messages about alerts that fail in two runs in a row over a repository, until they work again everywhere.
+    """Plans the messages about alerts that fail in two runs in a row over a repository, until they work again.
 
     Attributes:
         store: where runs, problems and deliveries are.

@@ -73,7 +73,7 @@ class Audience:
         return owners or [each for each in all_channels if self.channels[each.channel].kind not in TRACKERS]
 
     def still_there(self, recipient: Recipient) -> bool:
-        """Return True if a recipient of before still gets messages: the channel is configured, the person is not muted."""
+        """Return True if a former recipient still gets messages: the channel is configured, the person is not muted."""
         person = self.directory.person_of_address(recipient.address) if recipient.address else Person()
         return recipient.channel in self.channels and not person.mute
 

@@ -348,7 +348,7 @@ _LONGEST: Final = 200
 
 
 def draw_badge(name: str, value: str, change: str = "", direction: Direction = Direction.UNKNOWN) -> Drawing:
-    """Return a badge, 20 pixels high: ``name`` on a dark ground, then ``value``, then ``change`` in the colour of its direction.
+    """Return a badge, 20 pixels high: ``name`` on a dark ground, ``value``, and ``change`` coloured by direction.
 
     ``value`` and ``change`` are texts, as in ``12.3 ms`` and ``3 slower by up to 12 %``; without a change there are two
     fields.

@@ -1,4 +1,4 @@
-"""Read what the published pages ask for: the answers of the API to a caller who may read the chosen repositories only."""
+"""Read what the published pages ask for: the API's answers to a caller who may read the chosen repositories."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class SiteAnswers:
-    """The answers by the path of their file below the directory of the data: JSON values, binary numbers, and badges."""
+    """The answers by the path of their file below the directory of the data: JSON, binary numbers, and badges."""
 
     json: Mapping[str, Any]
     values: Mapping[str, bytes]
@@ -142,7 +142,7 @@ def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
 
 
 class _KnownRepositories(VisibleRepositories):
-    """What the caller may read, at one moment: each repository and each trace is looked up once, and asked for often."""
+    """What the caller may read, at one moment: each repository and trace is looked up once, and asked for often."""
 
     @cached_property
     def _repositories(self) -> list[Repository]:
@@ -228,7 +228,7 @@ class _Reader:
             yield from _plain(page)["commits"]
 
     def values(self, line: Line, keys: Sequence[int], summary: Summary = MEDIAN) -> bytes:
-        """Return all values of traces on a line, as the API packs them: medians, or another ``summary`` of the samples."""
+        """Return all values of traces on a line, packed as the API does: medians, or another ``summary`` of samples."""
         last = len(line.slots) - 1
         wanted = values.WantedValues(line, keys, first=0, last=last, points=max(2, last + 1), summary=summary)
         return values.pack_values(self._instance.store, wanted)

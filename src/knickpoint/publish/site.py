@@ -26,7 +26,7 @@ _DOUBLE: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What was published: traces, commits of their lines, files, and their size in bytes, also when each is compressed."""
+    """What was published: traces, commits of their lines, files, and their size in bytes, raw and compressed."""
 
     traces: int
     commits: int

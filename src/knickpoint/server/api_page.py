@@ -1,4 +1,4 @@
-"""Serve the reference of the API as one plain page, made from its OpenAPI description: no script, nothing from elsewhere."""
+"""Serve the reference of the API as one plain page made from its OpenAPI description, without scripts."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Connection(H11Protocol):
         )
 
     def _watch_body(self) -> None:
-        """Have the timer of the body run while the rest of one is thrown away, as its request was answered without it."""
+        """Start the timer of the body while the rest of one is thrown away, as its request was answered without it."""
         unread = self.cycle is not None and self.cycle.response_complete and self.conn.their_state is h11.SEND_BODY
         seconds = self.bounds.limits.body_seconds
         self._body_timer = self._watch(self._body_timer, seconds, self.transport.abort, pending=unread)

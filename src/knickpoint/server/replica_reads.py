@@ -31,7 +31,7 @@ _LOG: Final = logging.getLogger("knickpoint.server")
 
 
 async def reading_instance(request: Request, instance: Instance) -> Instance:
-    """Return ``instance`` with the store that answers ``request``: a replica's for a read, where one has come far enough."""
+    """Return ``instance`` with the store that answers ``request``: for a read, a replica that has come far enough."""
     if not instance.config.store.replicas or request.method not in _READS:
         return instance
     if getattr(request.state, "replica_lost", False):

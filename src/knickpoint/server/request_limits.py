@@ -263,7 +263,7 @@ class Backlog:
             self._ended.append(self._clock())
 
     def _share(self, caller: str) -> float:
-        """Return the number of uploads that ``caller`` may have when too many are there: an equal share of files, or one large file."""
+        """Return the uploads that ``caller`` may have when there are too many: a fair share, or one large file."""
         callers = len(self._of.keys() | {caller})
         return self._most_files / callers if self.bytes <= self._most_bytes else 1
 
@@ -324,7 +324,7 @@ class RequestLimits:
             self._sign_ins.take(address)
 
     def admit_large_body(self, address: str) -> None:
-        """Admit a body that is large, before it is read: it is parsed before the caller is known, between other requests.
+        """Admit a large body before it is read: it is parsed before the caller is known, between other requests.
 
         Raises:
             TooManyRequestsError: the address sent too many.

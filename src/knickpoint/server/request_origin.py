@@ -21,7 +21,7 @@ from knickpoint.store import acting_from
 
 
 def origin_of(request: HTTPConnection, settings: ServerSettings) -> str:
-    """Return the public address of the server without a slash at its end: the configured one, else that of the request."""
+    """Return the public address of the server without a final slash: the configured one, else that of the request."""
     return (settings.address or str(request.base_url)).rstrip("/")
 
 

@@ -127,7 +127,7 @@ class AuditLog:
         since: datetime | None = None,
         limit: int = 200,
     ) -> list[AuditEntry]:
-        """Return the newest ``limit`` entries, the newest first: those before an id, of a kind, of a name, since a time.
+        """Return the newest ``limit`` entries, newest first: those before an id, of a kind, of a name, since a time.
 
         Raises:
             StoreError: an entry cannot be read.

@@ -60,7 +60,7 @@ Statement = Select[Any] | CompoundSelect[Any] | Insert | Update | Delete | TextC
 
 
 class _NumbersAsText(UserDefinedType[str]):
-    """Numbers for PostgreSQL, written as it writes an array: the driver takes twenty times as long for a list of thousands."""
+    """Numbers for PostgreSQL, written as it writes an array: its driver is twenty times slower for long lists."""
 
     cache_ok = True
     render_bind_cast = True
@@ -176,7 +176,7 @@ class Database:
                     self._current.deferred = {}
 
     def done_here(self, connection: Connection) -> None:
-        """Let a transaction be done when this server has it, whatever it waits for with others: what it writes may be lost."""
+        """Let a transaction end when this server has it, without waiting for others: what it writes may be lost."""
         if not self.embedded:
             connection.exec_driver_sql("SET LOCAL synchronous_commit = local")
 
@@ -293,7 +293,7 @@ class Database:
         return found
 
     def snapshot_id(self, connection: Connection) -> str | None:
-        """Name the data that a connection shows which reads one snapshot: what has equal names in a process is equal data.
+        """Name the data that a connection with a snapshot shows: equal names in a process mean equal data.
 
         PostgreSQL notes which transactions changed data (:mod:`knickpoint.store.data_changes`). SQLite counts, for a
         connection that does not write, the times at which others have written; a snapshot has the count of its
@@ -311,7 +311,7 @@ class Database:
                 forget_ended_connections(connection)
 
     def _data_version(self) -> str:
-        """Return SQLite's count of the transactions that other connections have committed, as one connection sees it."""
+        """Return SQLite's count of the transactions of other connections, as one connection sees it."""
         with self._watching:
             if self._watcher is None:
                 self._watcher = self.engine.raw_connection()

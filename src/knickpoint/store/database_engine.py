@@ -269,7 +269,7 @@ def location_url(location: str | Path) -> URL:
 
 
 def shown(url: URL) -> str:
-    """Return the address of a store for messages: with the user, without password and options, which may hold another."""
+    """Return the address of a store for messages: with the user, without password and options."""
     kept = URL.create(url.get_backend_name(), url.username, None, url.host, url.port, url.database)
     names = _several(url)
     if not names:

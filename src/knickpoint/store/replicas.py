@@ -195,7 +195,7 @@ class Replicas:
             replica.close()
 
     def _check_soon(self) -> None:
-        """Have another thread check, unless that was done lately or is under way: a server that is cut off lets it wait."""
+        """Have another thread check, unless that was done lately or is under way: an unreachable server is slow."""
         recent = bool(self._targets) and self._clock() - self._targets[-1][0] < _CHECK_SECONDS
         if not recent and not self._checking.locked():
             threading.Thread(target=self.check, name="knickpoint-replicas", daemon=True).start()

@@ -48,7 +48,7 @@ class SchedulePurpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChosenCommit:
-    """A commit that a schedule chose: why, the commits of the other repositories, and the change whose range it fills."""
+    """A commit that a schedule chose: why, with which other repositories, and whose range it fills."""
 
     commit: str
     pins: tuple[tuple[str, str], ...] = ()

@@ -95,7 +95,7 @@ def refuse_newer(database: Database) -> None:
 
 
 def refuse_writing_to_newer(database: Database) -> None:
-    """Have each transaction that writes fail from now on where a newer version migrated the store to what this one cannot use.
+    """Make each writing transaction fail from now on where a newer version migrated the store beyond this one.
 
     Migrations take turns with these transactions, so none of them begins before a migration and ends after it.
     """

@@ -154,7 +154,7 @@ class Store:
         schema.refuse_newer(self.database)
 
     def check_integrity(self) -> IntegrityReport:
-        """Read every row, compare those of points and provenance with their checksums, and look at the content of others."""
+        """Read every row, compare points and provenance with their checksums, and look at the content of others."""
         return check_integrity(self.database)
 
     def without_damage(self) -> AbstractContextManager[tuple[str, ...]]:
@@ -294,7 +294,7 @@ class StoreReference:
 
 
 def refer_to_file(store: Store) -> StoreReference | None:
-    """Return a reference to an embedded ``store`` for processes of this machine, None if they would read something else.
+    """Return a reference to an embedded ``store`` for processes of this machine, None if they would read another.
 
     They do not see what an open transaction has written.
     """

@@ -41,7 +41,7 @@ def match_accepted(
 
 
 def _match(value: str, keys: Sequence[str]) -> tuple[list[str], str]:
-    """Return the keys that a trailer names, and its reason: by the longest name or key before a comma, else by a query."""
+    """Return the keys that a trailer names, and its reason: by the longest name before a comma, else by a query."""
     benchmarks = {key: trace_name(decode_key(key))[0] for key in keys}
     endings = Counter(name.rpartition("::")[2] for name in set(benchmarks.values()))
     found = [

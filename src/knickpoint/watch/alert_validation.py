@@ -175,7 +175,7 @@ def _check_bounds(alert: Alert, where: str) -> None:
 
 
 def _check_since(alert: Alert, where: str) -> None:
-    """Raise when what the alert compares drifts with cannot be the name of a release, or is not a day of the calendar."""
+    """Raise when the reference of drifts is neither a possible name of a release nor a day of the calendar."""
     if is_day(alert.since):
         try:
             date.fromisoformat(alert.since)
@@ -194,7 +194,7 @@ def _check_since(alert: Alert, where: str) -> None:
 
 
 def missing_reference(alert: Alert, lines: Lines) -> ConfigError | None:
-    """Return the reason for which ``alert`` cannot compare drifts in the repository of ``lines``, None if it can, or does not watch it."""
+    """Return the reason for which ``alert`` cannot compare drifts in the repository of ``lines``, None if it can."""
     if alert.since in {SINCE_START, SINCE_BEST}:
         return None  # asks the store nothing
     if alert.repository not in {"", lines.repository.name} or not lines.default.slots:
@@ -222,7 +222,7 @@ def reason_of(error: ConfigError | None) -> str:
 
 
 def reason_against(alert: Alert, repositories: Collection[str]) -> str:
-    """Return the reason for which ``alert`` cannot run in an instance that has results of ``repositories``, "" if it can."""
+    """Return the reason for which ``alert`` cannot run in an instance with results of ``repositories``, else ""."""
     try:
         check_alert(alert)
     except ConfigError as error:
@@ -267,7 +267,7 @@ def _probe_series(method: str, parameters: Mapping[str, Any], window: int) -> tu
 
 
 def _probe_joint(method: str, parameters: Mapping[str, Any], window: int) -> tuple[str, str]:
-    """Probe a step in the middle of what is read: detection reads as many values before the window as there are in it."""
+    """Probe a step in the middle of what is read: as many values before the window are read as it has."""
     length = min(2 * window, _LENGTH) if window else _LENGTH
     detections = explain_jointly(np.tile(_level(length, length // 2), (2, 1)), method=method, **parameters)
     if any(found.steps for found in detections) or not window:

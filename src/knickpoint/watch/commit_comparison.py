@@ -61,7 +61,7 @@ def compare_commits(
     false_positives: float = 0.01,
     minimum_effect: float = 0.0,
 ) -> JudgedResults:
-    """Judge the commits up to ``head`` that ``base`` does not have against the history of ``base``: what changed comes first.
+    """Judge the commits up to ``head`` that ``base`` does not have against the history of ``base``, changes first.
 
     The two may be on different lines of one repository. ``values`` is how many of the newest values of a trace stand
     for the head, at most :data:`MOST_VALUES`; ``shown`` how many of its past are returned. With another ``summary``
@@ -126,7 +126,7 @@ class _Options:
 def _judge(
     sides: Sequence[_Sides], options: _Options, difference: MachineDifference
 ) -> tuple[list[JudgedBenchmark], int, CommonMove]:
-    """Return the verdicts of one decision over all ``sides``, the number of past commits behind it, and the common move."""
+    """Return the verdicts of one decision over all ``sides``, the number of past commits, and the common move."""
     if not sides:
         return [], 0, CommonMove()
     found = judge_moves(

@@ -1,4 +1,4 @@
-"""Identity of change points: which one is which after a run, and what became of each: new, moved, unchanged, gone or back."""
+"""Identity of change points between runs: which one is which, and whether it is new, moved, gone or back."""
 
 from __future__ import annotations
 

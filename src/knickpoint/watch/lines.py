@@ -67,7 +67,7 @@ class Lines:
         return tuple(found.values())
 
     def release(self, name: str) -> int | None:
-        """Return the last commit (a slot) of the default line that the tag ``name`` contains, None for an unknown tag."""
+        """Return the last commit (a slot) of the default line that the tag ``name`` contains, None if unknown."""
         found = self._releases.get(name)
         return found.slot if found else None
 

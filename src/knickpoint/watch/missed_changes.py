@@ -108,7 +108,7 @@ def list_missed(
 
 
 def _suspect_range(store: Store, line: Line, measured: NDArray[np.int64], text: str) -> SuspectRange:
-    """Return the suspect range that ``text`` names on ``line``, for a trace with values at the positions ``measured``."""
+    """Return the suspect range that ``text`` names on ``line``, for a trace measured at the positions ``measured``."""
     first, separator, last = text.partition(_RANGE)
     if separator:
         before = int(np.searchsorted(measured, _position(store, line, first), side="right")) - 1

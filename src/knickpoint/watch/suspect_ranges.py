@@ -25,7 +25,7 @@ class RangeReader:
         self._commits: dict[int, Commit | None] = {}
 
     def load(self, ranges: Iterable[SuspectRange] = (), slots: Iterable[int] = (), *, whole: bool = False) -> None:
-        """Read the commits at both ends of ``ranges``, or the ``whole`` ranges, and those at ``slots``, in one query."""
+        """Read the commits at both ends of ``ranges``, or whole ranges, and those at ``slots``, in one query."""
         wanted = {slot for slot in slots if slot >= 0}
         for each in set(ranges):
             wanted.update(self.slots(each) if whole else (each.previous, each.slot))

@@ -119,7 +119,7 @@ def cluster_traces(
 
 
 def _best_of(frame: Frame, rules: ClusteringRules, *, starts: int) -> list[Cluster]:
-    """Return the clusters of the start that leaves the least squared distance to the centroids, the first one of equals.
+    """Return the clusters of the start with the least squared distance to the centroids, the first one of equals.
 
     k-means ends where no trace is nearer to another centroid, which may be a poor grouping when there are few clusters.
     """

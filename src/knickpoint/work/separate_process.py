@@ -164,7 +164,7 @@ def _answer_calls(connection: Connection[Any, Any]) -> None:
 
 
 def _follow_parent() -> None:
-    """Let the process that started this one decide when it ends, and end when that is gone, instead of waiting for calls.
+    """Let the process that started this one decide when it ends, and end when that one is gone.
 
     Ctrl-C and a service manager signal both processes, while the first one still finishes what it has begun.
     """

@@ -236,8 +236,8 @@ def test_the_answer_names_another_repository_that_moved_between_the_ends(slowed:
         slowed.instance.store.runs.write(world.repository, [write])
     done = run(slowed.with_recipes(recipe()), pool)
     says = (
-        "the runs at the ends also differ in engine: aaaaaaaaaa..bbbbbbbbbb, and the recipe quick does not take it along."
-        " Name engine in `also` of the recipe and its clone in [repositories.engine]."
+        "the runs at the ends also differ in engine: aaaaaaaaaa..bbbbbbbbbb, and the recipe quick does not take it "
+        "along. Name engine in `also` of the recipe and its clone in [repositories.engine]."
     )
     assert (done.state, done.answer.reason) == (BisectionState.CULPRIT, says)
     assert says in [line.text for line in slowed.instance.store.bisections.journal(1).lines()]

@@ -149,7 +149,7 @@ def pack(files: Sequence[str], root: Path, into: IO[bytes]) -> None:
 
 
 def packed_paths(files: Sequence[str], root: Path) -> list[Path]:
-    """Return the paths below ``root`` that match the patterns: directories with their content, each once, parents first.
+    """Return the paths below ``root`` that match the patterns: directories with content, each once, parents first.
 
     A link is a path of its own; what it leads to is not followed.
     """

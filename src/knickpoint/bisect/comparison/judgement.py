@@ -278,7 +278,7 @@ def _without_numbers(values: PairedValues, rounds: int) -> JudgedBenchmark:
 
 
 def _failed(values: PairedValues, *, settled: bool) -> JudgedBenchmark:
-    """Judge a benchmark that failed in every run of the head: that of a base that fails, too, is not the head's fault."""
+    """Judge a benchmark that failed in every run of the head: it is not the head's fault if the base fails, too."""
     if values.base_failures and not values.has_base:
         return _undecidable(values, _with_message("failed on both sides", values.head_failures), settled=settled)
     reason = _with_message("failed", values.head_failures)

@@ -225,7 +225,7 @@ def _alike(rounds: int) -> int:
 
 
 class SignFlipTest:
-    """The test over at most ``rounds`` rounds, with at most ``false_positives`` for any worse one, and as much for better."""
+    """The test over at most ``rounds`` rounds, with at most ``false_positives`` for worse, and as many for better."""
 
     def __init__(self, rounds: int, false_positives: float, seed: int) -> None:
         self._rounds = rounds
@@ -267,7 +267,7 @@ class SignFlipTest:
 
 
 def _signs(rounds: int, seed: int) -> NDArray[np.int8]:
-    """Return the signs of each exchange, exchanges x rounds: every combination in the first rounds, random ones after."""
+    """Return the signs of each exchange, exchanges x rounds: all combinations in the first rounds, then random ones."""
     complete = (np.arange(FLIPS)[:, None] >> np.arange(min(rounds, _COMPLETE))) & 1
     drawn = np.random.default_rng(seed).integers(0, 2, size=(FLIPS, max(0, rounds - _COMPLETE)))
     drawn[0] = 0

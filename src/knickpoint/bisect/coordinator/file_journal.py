@@ -1,4 +1,4 @@
-"""A journal in one file, for a bisection without an instance: a line of JSON for each step, on the disk before the next one."""
+"""A journal in one file, for a bisection without an instance: a line of JSON for each step, written before the next."""
 
 from __future__ import annotations
 

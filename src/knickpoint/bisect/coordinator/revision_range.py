@@ -150,7 +150,7 @@ def priors_of(git: Git, trace: str, commits: Sequence[str]) -> tuple[float, ...]
 def commit_priors(
     commits: Sequence[Commit | None], files: Sequence[CommitFiles | None], trace: str
 ) -> tuple[float, ...] | None:
-    """Return the priors of ``commits`` from their subjects and files by the rule of the suspects, None where all are alike."""
+    """Return the priors of ``commits`` from their subjects and files, as for suspects; None where all are alike."""
     if not any(files):
         return None
     counted = count_words([trace])

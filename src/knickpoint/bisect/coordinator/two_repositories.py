@@ -28,7 +28,7 @@ _NAMES: Final = ("old with old", "new main with old other", "old main with new o
 
 @dataclass(frozen=True, slots=True)
 class OtherRange:
-    """The range of the second repository: its name, the old commit, and the commits after it, oldest first, the new one last."""
+    """The range of the second repository: its name, the old commit, and the commits after it, oldest first."""
 
     repository: str
     good: str

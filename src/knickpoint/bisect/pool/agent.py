@@ -92,7 +92,7 @@ class Agent:
                 pause = min(_LONGEST_PAUSE, 2 * pause)
 
     async def _ask(self) -> float:
-        """Hand in what no scheduler has confirmed, ask to be taken, and return the ``heartbeat_seconds`` of the pool."""
+        """Hand in what no scheduler has confirmed, ask to join, and return the ``heartbeat_seconds`` of the pool."""
         kept = dict(self.unconfirmed)
         async with self.access.scheduler(_ANSWER_SECONDS) as scheduler:
             answer: dict[str, Any] = await getattr(scheduler, "knick-offer")(

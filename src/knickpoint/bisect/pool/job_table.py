@@ -95,7 +95,7 @@ def _sharers(job: ProbeJob, waiting: Sequence[ProbeJob], device: Device) -> list
 
 
 def _device_for(job: ProbeJob, devices: Sequence[Device], waiting: Sequence[ProbeJob]) -> Device:
-    """Return the device that the fewest waiting jobs could use, so that scarce devices stay free for those that need them."""
+    """Return the device that the fewest waiting jobs could use, so that scarce devices stay free."""
     choices = [device for device in devices if device.fits(job)]
     if len(choices) == 1:
         return choices[0]
@@ -278,7 +278,7 @@ class LateResult:
     digest: str
 
     def serves(self, job: ProbeJob) -> bool:
-        """Return True if the probe is that of ``job``: the same id, target, recipe, and a device that the job may have."""
+        """Return True if the probe is that of ``job``: its id, target and recipe, on a device that the job may use."""
         here = job.device in {"", self.result.device}
         asked = (job.probe, job.target, job.recipe.digest)
         return here and asked == (self.result.probe, self.result.target, self.digest)

@@ -68,7 +68,7 @@ def lost(job: ProbeJob, device: str, reason: str, *, seconds: float = 0.0, outpu
 
 @dataclass(slots=True)
 class ProbeRun:
-    """One probe on a device of this machine: :meth:`make` runs it to its end, :meth:`cancel` ends it from another thread.
+    """One probe on a device of this machine: :meth:`make` runs it, :meth:`cancel` ends it from another thread.
 
     ``silent_seconds`` is how long the process may be without progress. ``call`` is what makes the probe, as
     module:name.

@@ -37,7 +37,7 @@ class Attribution(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CellValue:
-    """One measurement of a combination: whether each repository is at its new commit, and a value, or whether it passed."""
+    """One measurement of a combination: which repositories are at the new commit, and a value, or whether it passed."""
 
     main_new: bool
     other_new: bool

@@ -74,7 +74,7 @@ def _found(standing: Standing) -> Conclusion:
 
 
 def _contradiction(standing: Standing, culprit: int) -> str:
-    """Name the answers that point to another culprit: a place before it that mostly fails, or one after it that mostly passes."""
+    """Name answers that point to another culprit: a place before it that mostly fails, or a later one that passes."""
     balance: Counter[int] = Counter()
     for observation in standing.observations:
         if observation.passed is not None:
@@ -122,7 +122,7 @@ def _ends_compared(standing: Standing) -> str:
 
 
 def _ends_reversed(standing: Standing) -> str:
-    """Say by how much the bad end moved against the change in question, or that its values do not show that it moved."""
+    """Say by how much the bad end moved against the change, or that its values do not show a move."""
     problem = standing.problem
     if problem.error is not None:
         return "the ends differ in the other direction"

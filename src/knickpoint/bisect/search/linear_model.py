@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LevelPrior:
-    """What each of several accounts knows of the levels of k segments, of the offsets of devices and of the variance of the noise.
+    """What each of several accounts knows of the levels of k segments, of device offsets, and of the noise variance.
 
     Attributes:
         mean: expected levels; shape (a, k).
@@ -48,7 +48,7 @@ class LevelPrior:
     def of(
         cls, mean: Array, covariance: Array, *, offset: Array, shape: Array, scale: Array, probability: Array
     ) -> Self:
-        """Make the prior of means (a, k), covariances (a, k, k), and deviations of offsets, shapes, scales and weights (a,)."""
+        """Make the prior: means (a, k), covariances (a, k, k); offset deviations, shapes, scales and weights (a,)."""
         precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
         pull = np.einsum("aij,aj->ai", precision, mean)
         lgamma = np.array([math.lgamma(value) for value in shape])

@@ -137,7 +137,7 @@ def fit_mixture(values: Array, before: NDArray[np.int64], known: Knowledge, chan
 
 
 def _deviations(values: Array, known: Knowledge) -> Sequence[float]:
-    """Return the deviations of the grid: from a fraction of the usual distance of neighbouring values to that of all values.
+    """Return the deviations of the grid, from a fraction of the distance of neighbours to that of all values.
 
     A history says more: its deviation is the unit.
     """
@@ -230,7 +230,7 @@ class _Grid:
         return MixtureFit(summed(forward), summed(back), summed(small), *none)
 
     def _priors(self, known: Knowledge) -> tuple[Array, Array, Array, float]:
-        """Return the prior of both levels (n, n), that of the level of each end alone, (n,), and the logarithm of their unit.
+        """Return the prior of both levels (n, n), that of each end's level alone (n,), and the logarithm of their unit.
 
         A vague account says nothing of the deviation either, and weighs a movement by its square, as for normal noise.
         """

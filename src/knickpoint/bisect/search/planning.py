@@ -236,7 +236,7 @@ def _search(standing: Standing, under_way: Sequence[PlannedProbe], free: Sequenc
 
 
 def _least_measured(standing: Standing, made: Sequence[int]) -> NDArray[np.bool_]:
-    """Return the places between the ends with the fewest probes: where two changes may cancel each other, none is known best."""
+    """Return the places with the fewest probes: where two changes may cancel out, no place is known to be best."""
     counts = np.bincount(made, minlength=standing.problem.candidates + 1).astype(np.float64)
     counts[[0, -1, *(place for place in standing.problem.skipped if place < len(counts))]] = np.inf
     return np.asarray(counts == counts.min())

@@ -31,7 +31,7 @@ class Level:
 
     @classmethod
     def of(cls, values: Sequence[float] | NDArray[np.float64]) -> Self:
-        """Return the level of a history, from the values that are not outliers; nothing is known from fewer than two."""
+        """Return the level of a history from its values without outliers; fewer than two say nothing."""
         array = np.asarray(values, dtype=np.float64)
         if len(array) < 2:
             return cls()

@@ -97,7 +97,7 @@ class Standing:
 
     @cached_property
     def _alone(self) -> tuple[Belief, ...]:
-        """The belief in each of several likely culprits of values by itself: by the values up to the others, and without a history."""
+        """The belief in each of several likely culprits, by the values up to the others, and without a history."""
         numbers = self.likely_culprits
         if self.problem.error is not None or len(numbers) < 2:
             return ()
@@ -131,7 +131,7 @@ class Standing:
 
     @property
     def without_change(self) -> float:
-        """The probability that no commit made the change: none made any, or it is too small to be the one in question."""
+        """The probability that no commit made the change, or that it is too small to be the one in question."""
         none = self.belief.posterior.none
         return none if self.ends_are_certain else none + self.belief.negligible
 
@@ -184,7 +184,7 @@ class Standing:
 
     @property
     def verified(self) -> bool:
-        """Whether there are culprits, and each was measured beside its parent on one device, values twice on each side."""
+        """Whether each culprit was measured beside its parent on one device, values twice on each side."""
         return bool(self.culprits) and not any(self.unverified(number) for number in self.culprits)
 
     def unverified(self, number: int) -> bool:

@@ -220,7 +220,7 @@ class _Fitted:
         return _best_of(max((self.single, self.before, self.after), key=lambda found: float(found.log_evidence.max())))
 
     def levels(self) -> Array:
-        """Return all levels that a value may have: those of the best hypothesis, and those of the best single change."""
+        """Return all levels that a value may have, by the best hypothesis and by the best single change."""
         return np.concatenate([self.best().levels, _best_of(self.single).levels])
 
 
@@ -348,7 +348,7 @@ def _moved(moves: Array, estimate: Estimate) -> Array:
 
 
 def _pairs(known: Knowledge, fitted: _Fitted, least: float) -> tuple[Array, Array]:
-    """Return the log evidence of two changes, for each pair of gaps of the upper triangle, and the chance that both are negligible.
+    """Return the log evidence of two changes for each pair of gaps, and the chance that both are negligible.
 
     There are many pairs, so an account that explains neither one change nor none at all is left out.
     """

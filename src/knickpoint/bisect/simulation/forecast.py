@@ -1,4 +1,4 @@
-"""What a scenario means for an operator: waiting, time to culprit, probes, use of the pool, and how many devices to buy."""
+"""What a scenario means for an operator: waiting, time to culprit, probes, use of the pool, devices to buy."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _mean_and_high(counts: Sequence[int]) -> tuple[float, float]:
 
 
 def smallest_pool(scenario: Scenario, target_hours: float, *, most: int = MOST_DEVICES) -> Forecast | None:
-    """Return the forecast of the smallest stable pool whose 90th percentile of the time to culprit is within the target.
+    """Return the forecast of the smallest stable pool whose 90th percentile of the time to culprit meets the target.
 
     None where ``most`` devices do not reach it. More devices never take longer, so the sizes are searched by halving.
     """

@@ -164,7 +164,7 @@ _BEGIN: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Commits of which the newest is measured: when each arrived, when the schedule asked, which of them change something.
+    """Commits of which the newest is measured: when each arrived, when the schedule asked, which change something.
 
     Times are in hours. ``culprits`` are places in the batch, from 1.
     """

@@ -1,4 +1,4 @@
-"""Tell what all benchmarks do together, which a machine does, from what one of them does, which a patch does.
+"""Separate the common move of all benchmarks, which a machine makes, from the moves of single ones.
 
 A busy or another machine changes every time by about the same factor. So changes are compared as logarithms of ratios,
 with rates the other way round, and their median over the benchmarks is the *common move*.
@@ -161,7 +161,7 @@ class _MoveTable:
         self.past = _common_moves(signs[self.rows, None].astype(np.float64) * np.log(frame[self.rows]))
 
     def moved(self, judged: FamilyJudgement, less: float = 0.0) -> Mask:
-        """Return which of the rows moved the way of most, if more than half did so beyond their 95 % intervals.
+        """Mark the rows that moved the way of most, if more than half did so beyond their 95 % intervals.
 
         ``less`` is taken from each of the changes, as logarithm.
         """
@@ -297,7 +297,7 @@ class _Parts:
         return compared, self.first.margins[row] * factor
 
     def verdict(self, row: int, before: Judgement, size: float, *, moves: bool) -> tuple[Judgement, bool]:
-        """Return the verdict on a benchmark of which ``size`` is left, as logarithm, and whether it is that of most others.
+        """Return the verdict on a benchmark of which ``size`` (a logarithm) is left, and whether most others have it.
 
         It ``moves`` with them, or does not.
         """
@@ -334,7 +334,7 @@ class _Parts:
 
 
 def _furthest(distances: Array, false_positives: float) -> float:
-    """Return how far from the common move the furthest of so many benchmarks lies by their own scatter."""
+    """Return the distance of the furthest of so many benchmarks from the common move by their own scatter."""
     scatter = _OF_MAD * float(np.median(np.abs(distances)))
     return student_quantile(1 - false_positives / distances.size, distances.size - 1) * scatter
 

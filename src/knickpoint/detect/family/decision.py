@@ -218,7 +218,7 @@ def _own_scatter(samples: Array, variance: float) -> float:
 
 
 def _with_scatter(found: Judgement, samples: Array, variance: float) -> Judgement:
-    """Return the judgement with a word where the new samples scatter more than the history does: its interval is wide."""
+    """Return the judgement with a note where the new samples scatter more than the history: its interval is wide."""
     scatter = _own_scatter(samples, variance)
     if not scatter:
         return found

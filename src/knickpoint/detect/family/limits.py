@@ -154,7 +154,7 @@ REORDERED: Final = 24
 """Values that a history needs for that: the blocks of a shorter one are always the same few values."""
 
 POWER_SCORES: Final[Mapping[int, float]] = {1: 0.842, 2: 1.250, 3: 1.465, 4: 1.606, 5: 1.112}
-"""Samples that count → normal score that each of them needs, so that in 80 % of cases as many lie beyond as have to."""
+"""Samples that count → normal score that each needs, so that in 80 % of cases enough of them lie beyond."""
 
 _SHARED_TAIL: Final = 1.5
 """What the samples share has the tail of single values from 1 / 1.5 of the variance on; below that, in part."""

@@ -100,7 +100,7 @@ Array = NDArray[np.float64]
 
 
 def agreeing(count: int, depth: int) -> int:
-    """Return the rank, from 0 in ascending order, of the sample that has to lie above a bar for blocks of ``depth`` samples.
+    """Return the rank (from 0, ascending) of the sample that must lie above a bar for blocks of ``depth`` samples.
 
     Of blocks of two and three, all samples have to; of five, all but one. Of more samples than a block has, the rank is
     no higher among them than in a block, so that they stray no further.
@@ -157,7 +157,7 @@ class _Part:
 
 
 def _deviations(parts: Sequence[_Part], prior: Prior, depth: int, phi: float) -> Array:
-    """Return the scores of all blocks of all levels: up and down, a row a level, a column for each first value of a block."""
+    """Return the scores of all blocks of all levels, up and down: levels x first values."""
     lengths = np.array([part.values.size for part in parts])[:, None]
     left = np.arange(int(lengths.max()) - depth + 1)[None, :]
     right = lengths - depth - left

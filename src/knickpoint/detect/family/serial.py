@@ -1,4 +1,4 @@
-"""How values that follow each other resemble each other, and what that means for the difference of two blocks of them."""
+"""How consecutive values resemble each other, and what that means for the difference of two blocks of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find lasting changes of the distribution of the noise: two levels where one was, or a tail, also where the spread stays.
+"""Find lasting changes of the distribution of the noise, such as a second level or a tail at an equal spread.
 
 The values around their level are ranked, and cosines of the ranks are summed: a smooth test of Neyman (1937) for each
 place, without the component that a change of the level moves. A place counts when its sum is too large for chance, and
@@ -58,7 +58,7 @@ def _noise(parts: Sequence[Floats]) -> float:
 
 
 def _divided(ordered: Floats, fewest: int, least_gap: float) -> list[Floats]:
-    """Return ``ordered`` values divided in two, again and again, while the halves have the fewest values and lie far apart.
+    """Return ``ordered`` values halved again and again, while the halves have enough values and lie far apart.
 
     A few values have little noise by chance, so parts are divided further where they lie far apart in the noise of both
     halves.
@@ -101,7 +101,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A change before the measured value ``place`` of those from ``first`` to ``stop``: its sum, chance and difference."""
+    """A change before the measured value ``place`` of those from ``first`` to ``stop``: sum, chance, difference."""
 
     first: int
     place: int

@@ -18,7 +18,7 @@ class StepSearch(Protocol):
     """A search by a method with its settings."""
 
     def __call__(self, measured: NDArray[np.float64], *, evidence: bool = True) -> tuple[Step, ...]:
-        """Find the steps in other ``measured`` values of the same rows, without ``evidence`` where places are enough."""
+        """Find the steps in other ``measured`` values of the same rows, without ``evidence`` where places suffice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def largest_shift(scores: Floats) -> tuple[int, float]:
 
 
 def standard_sums(scores: Floats) -> Floats:
-    """Return the sum of ``scores`` (mean 0, sum of squares n) before each place with ``SHORTEST`` values on either side, standardised.
+    """Return the sum of ``scores`` before each place with ``SHORTEST`` values on either side, standardised.
 
     Neighbours that resemble each other say less.
     """
@@ -134,7 +134,7 @@ def standard_sums(scores: Floats) -> Floats:
 
 
 def autocorrelation_around(scores: Floats, place: int) -> float:
-    """Return the autocorrelation at lag 1 of what a shift before ``place`` leaves, so that the shift does not count itself."""
+    """Return the autocorrelation at lag 1 without a shift before ``place``, so that the shift does not count itself."""
     left = np.concatenate([part - part.mean() for part in (scores[:place], scores[place:])])
     squares = float(np.square(left).sum())
     if squares <= 0:

@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A change of the noise before the measured value ``place``: its standardised rank sum, and the chance of one as large."""
+    """A change of the noise before the measured value ``place``: its standardised rank sum, and the chance of that."""
 
     place: int
     z: float

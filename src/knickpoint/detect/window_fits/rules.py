@@ -96,7 +96,7 @@ def scaled_rule(rule: Rule, unit: float) -> Rule:
 
 
 def window_width(rule: Rule, radius: int, *, compatible: bool) -> int:
-    """Return the number of values of a window: ``radius`` on each side, and one more where Skia's original fit occurs."""
+    """Return the number of values of a window: ``radius`` on each side, and one more with Skia's original fit."""
     odd = compatible and any(simple.kind == "original" for simple in simple_rules(rule))
     return 2 * radius + (1 if odd else 0)
 

@@ -1,4 +1,4 @@
-"""Tell columns that name, number or date the rows of a table from those that are series, and refuse rows that go backwards."""
+"""Tell columns that number or date the rows of a table from series, and refuse rows that go backwards."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def column_of_commits(header: Sequence[str], rows: Sequence[Sequence[str]], *, w
 
 
 def numbers_rows(title: str, texts: Sequence[str]) -> bool:
-    """Return True if a column only numbers the rows: each number is the next one, or it is that of a build and rises."""
+    """Return True if a column only numbers the rows: each number is the next one, or it is a rising build number."""
     numbers = _whole(texts)
     if len(set(numbers)) < _ENOUGH:
         return False

@@ -269,7 +269,7 @@ class FileContent:
 
     @cached_property
     def embedded(self) -> tuple[Document, ...]:
-        """The JSON documents that begin on lines of their own among others, as where a job's log was kept with its output."""
+        """The JSON documents that begin on lines of their own among others, as in a job's log."""
         text = _readable_numbers(self.readable)
         found: list[Document] = []
         position, counted, line, failures = 0, 0, 1, 0

@@ -1,4 +1,4 @@
-"""Tables whose rows name benchmarks and whose columns name units, such as ``name,time_ms``: no commit, no column value."""
+"""Tables whose rows name benchmarks and whose columns name units, such as ``name,time_ms``, without a commit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def has_named_rows(header: Sequence[str]) -> bool:
 
 
 def check_told_apart(header: Sequence[str], wide: Collection[int], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
-    """Refuse rows of one run and benchmark that may be several benchmarks: a column of numbers may say what was measured.
+    """Refuse rows of one run and benchmark that may be several benchmarks, told apart by a column of numbers.
 
     They are repetitions where a column numbers them, where they differ in one measured column only, or where the others
     are called ``metric:``. A column without a unit counts as measured only where none has a unit.

@@ -71,7 +71,7 @@ def _of_run(results: ResultTable) -> list[str]:
 
 
 def several_spellings(report: Report, name: str) -> tuple[Problem, ...]:
-    """Return a warning where traces of ``report`` have units that do not convert, or differ only in the case of letters."""
+    """Return a warning where traces of ``report`` have units that do not convert, or differ in letter case only."""
     units: dict[str, dict[str, str]] = {}
     for run in report.runs:
         results = run.results

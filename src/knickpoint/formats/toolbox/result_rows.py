@@ -49,7 +49,7 @@ def _is_tidy(text: str) -> bool:
 
 
 def _unit(text: str) -> str:
-    """Return a unit without space around it, and with its micro sign where UTF-8 was read as Latin-1 on the way (``Âµs``)."""
+    """Return a unit without space around it, and with its micro sign repaired where UTF-8 was read as Latin-1."""
     plain = text.strip()
     return plain if plain.isascii() else plain.replace("Âµ", "µ").replace("Î¼", "μ")
 

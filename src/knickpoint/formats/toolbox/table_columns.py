@@ -460,7 +460,7 @@ def _check_one_run(header: Sequence[str], found: dict[str, int], rows: Sequence[
 
 
 def _untaken(header: Sequence[str], found: dict[str, int]) -> list[int]:
-    """Return the columns of a wide table that may be series: without a role, a prefix but ``metric:``, or numbers of rows."""
+    """Return the columns of a wide table that may be series: without a role, a prefix, or numbers of rows."""
     taken = set(found.values())
     return [
         index
@@ -493,7 +493,7 @@ def _wide_columns(
 
 
 def _beside_value(column: str) -> bool:
-    """Return True if a column of a long table has deviations, bounds or another statistic of what the column ``value`` has."""
+    """Return True if a column of a long table has deviations, bounds or another statistic of the column ``value``."""
     return _SPREAD.fullmatch(column) is not None or _STATISTICS.fullmatch(column) is not None
 
 

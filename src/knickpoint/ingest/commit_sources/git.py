@@ -165,7 +165,7 @@ class GitCommits:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Report, once, the lines that a rebase or a force-push changed, and those that show commits beside the default line."""
+        """Report once which lines a rebase or force-push changed, and which show commits beside the default line."""
         notes = [*self.lines.rewritten]
         if self.lines.beside:
             names = sorted(self.lines.beside)

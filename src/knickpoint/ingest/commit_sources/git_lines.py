@@ -54,7 +54,7 @@ def update_releases(store: Store, repository: Repository, git: Git, line: Line) 
 
 
 def _fork(git: Git, tagged: str, hashes: dict[str, int]) -> int:
-    """Return the slot at which the first parents of the commit ``tagged`` left the line with ``hashes``, -1 for nowhere."""
+    """Return the slot at which the first parents of the commit ``tagged`` left the line with ``hashes``, else -1."""
     chain = git.run("rev-list", "--first-parent", "--end-of-options", tagged).decode().split()
     return next((hashes[commit] for commit in chain if commit in hashes), -1)
 
@@ -158,7 +158,7 @@ class GitLines:
         return warning
 
     def _off_lines_warning(self, commit: str) -> str:
-        """Return the warning about a ``commit`` that is on no branch which is read: of other remotes than origin none is."""
+        """Return the warning about a ``commit`` on no branch that is read: of other remotes than origin, none is."""
         names = self._names_containing(commit, "refs/heads", "refs/remotes")
         if {f"refs/heads/{self.branch}", f"refs/remotes/origin/{self.branch}"} & {*names}:
             return _merged_warning(commit, self.branch)

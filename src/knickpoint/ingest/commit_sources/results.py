@@ -282,7 +282,7 @@ def _joined(commits: Sequence[Commit], names: Mapping[str, str]) -> Sequence[Com
 
 
 def _notes_on_shorter(shorter: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Yield which commits that the store had under abbreviations have full hashes now, and which fit several commits."""
+    """Yield which abbreviated commits of the store have full hashes now, and which fit several commits."""
     named = [f"{name} is {next(iter(full))[:16]} now" for name, full in shorter.items() if len(full) == 1]
     if named:
         yield (

@@ -1,4 +1,4 @@
-"""Read the facts that a CI gives its jobs in variables: the commit, the branch, the id of the job, the address of its log."""
+"""Read the facts that a CI gives its jobs in variables: commit, branch, id of the job, address of its log."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ Eight where none is a letter, as in one of 27 hashes and in every date.
 
 
 def hashes_in_name(source: str, *, top: str = "") -> tuple[tuple[str, ...], ...]:
-    """Return the possible hashes in the name of the file ``source`` (a path or URL), then those in the name of its directory.
+    """Return the possible hashes in the name of the file ``source`` (a path or URL), then those of its directory.
 
     Either may be empty. The directory ``top``, which holds a work tree, says nothing about one commit.
     """

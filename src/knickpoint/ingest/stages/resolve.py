@@ -125,7 +125,7 @@ def name_runs(read: ReadResults, source: CommitSource, settings: IngestSettings)
 
 
 def _several_branches(file: ResultsFile, runs: Sequence[CompletedRun]) -> tuple[Problem, ...]:
-    """Warn of a commit with results of several branches: they are joined as re-runs, and may have been configurations."""
+    """Warn of a commit with results of several branches: they are joined as re-runs."""
     branches: dict[str, list[str]] = defaultdict(list)
     for each in runs:
         if each.run.branch and each.run.branch not in branches[each.run.revision]:

@@ -304,7 +304,7 @@ def _trace(instance: Instance, repository: Repository, key: str) -> Trace | None
 
 
 def _lies_within(instance: Instance, repository: Repository, point: ChangePoint, bisection: Bisection) -> bool:
-    """Whether the good end is no later than the last commit before the change, and the bad end no earlier than the first after it."""
+    """Whether the good end is not after the last commit before the change, and the bad end not before the change."""
     line = instance.store.commits.line(repository, point.suspect_range.line)
     ends = [instance.store.commits.find(repository, each) for each in (bisection.good, bisection.commits[-1])]
     positions = [line.positions.get(each.slot, -1) if each is not None else -1 for each in ends]

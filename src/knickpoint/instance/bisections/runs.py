@@ -1,4 +1,4 @@
-"""Run bisections: claim one, coordinate it on the pool, import what its probes measured, put the answer onto its finding.
+"""Run bisections: claim one, coordinate it, import its measurements, attach the answer to its finding.
 
 While a bisection runs, a thread renews its lease and notices when a person stops it. A worker that ends in order
 releases its bisection; after a kill, the lease ends. Either way another worker goes on from the journal.

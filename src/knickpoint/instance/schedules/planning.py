@@ -1,4 +1,4 @@
-"""Choose what a schedule measures next: new commits by its policy, and missing ones inside the ranges of new findings."""
+"""Choose what a schedule measures next: new commits by its policy, and missing ones inside suspect ranges."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def repository_of(instance: Instance, recipe: RecipeSettings, schedule: str) -> 
 
 
 def measured_positions(store: Store, line: Line, recipe: RecipeSettings, positions: range) -> set[int]:
-    """Return those of ``positions`` on ``line`` that have a run, with values of traces of the recipe if it names some."""
+    """Return those of ``positions`` on ``line`` with a run that has values of the recipe's traces, if it names any."""
     with_runs = store.runs.slots(line.repository)
     found = {position for position in positions if line.slots[position] in with_runs}
     if not recipe.query or not found:
@@ -173,7 +173,7 @@ def plan_fills(instance: Instance, scheduled: ScheduledLine, now: datetime, at_o
 
 
 def budget_is_spent(instance: Instance, scheduled: ScheduledLine, now: datetime) -> bool:
-    """Return True if the filling of a day has taken its device hours, with what is under way as long as the mean so far."""
+    """Return True if the filling of a day has used its device hours, with running jobs counted at the mean so far."""
     fills = [probe for probe in scheduled.probes if probe.choice.purpose is SchedulePurpose.FILL]
     spent = instance.store.schedules.fill_seconds(scheduled.settings.name, now - _BUDGET_PERIOD)
     return spent + _expected_seconds(fills) >= 3600.0 * scheduled.settings.fill_hours

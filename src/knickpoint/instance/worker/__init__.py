@@ -1,4 +1,4 @@
-"""The worker keeps an instance going: it imports what arrives, runs alerts over what changed, and packs what is full."""
+"""The worker keeps an instance going: it imports what arrives, runs alerts, and packs full tiles."""
 
 from knickpoint.instance.worker.task_runner import Announce
 from knickpoint.instance.worker.worker import Worker

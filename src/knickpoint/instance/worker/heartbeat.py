@@ -46,7 +46,7 @@ def same_machine(one: str, other: str) -> bool:
 
 
 def check_machine(instance: Instance, now: datetime | None = None) -> None:
-    """Refuse to serve an embedded store that a worker of another machine uses, for example through a network file system.
+    """Refuse to serve an embedded store that a worker of another machine uses, as through a network file system.
 
     Raises:
         ConfigError: such a worker was seen within the last 90 seconds.
@@ -69,7 +69,7 @@ _EVERY_SECONDS: Final = 30.0
 
 @dataclass
 class Heartbeat:
-    """Writes the state of one worker every 30 seconds, and at once when it begins or ceases to fail or to be slowed down."""
+    """Writes the state of one worker every 30 seconds, and at once when it begins or ceases to fail or to be slow."""
 
     store: Store
     name: str

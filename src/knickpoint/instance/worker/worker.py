@@ -1,4 +1,4 @@
-"""The worker of an instance: rounds of tasks, beside a connection to NATS where there is one, and threads that send, bisect and run schedules.
+"""The worker of an instance: rounds of tasks, and threads that receive events, send, bisect and run schedules.
 
 A round polls the sources, follows the repositories, runs the alerts over what changed and, by schedule, over
 everything, ranks suspects, reads tickets, syncs trackers, reports notices, seals full tiles and applies the retention
@@ -262,7 +262,7 @@ class Worker:
         return bool(summary.files)
 
     def _name_data(self) -> bool:
-        """Name the data that this round begins with: most rounds find those of the round before, and have nothing to do."""
+        """Name the data that this round begins with: most rounds find the same as before, and have nothing to do."""
         self._data = None
         self._data = self._data_id()
         return False

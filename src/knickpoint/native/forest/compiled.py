@@ -78,7 +78,7 @@ def pack_forest(forest: Forest) -> PackedForest:
 def _cut(
     feature: NDArray[np.uint8], bound: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.uint16]]:
-    """Return the different bounds of each feature one after another, where those of each begin, and the place of each bound."""
+    """Return the distinct bounds of all features in one array, where those of each begin, and their places."""
     places = np.zeros(bound.shape, np.uint16)
     cuts = []
     for number in range(int(feature.max(initial=0)) + 1):

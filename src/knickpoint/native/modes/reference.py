@@ -14,7 +14,7 @@ MOST_LEVELS: Final = 64
 def likeliest_modes(
     values: NDArray[np.float64], levels: NDArray[np.float64], noise: float, furthest: float, switch: float
 ) -> NDArray[np.int64]:
-    """Return the cheapest of ``levels`` for each of ``values``, where values far from their level and switches have a price.
+    """Return the cheapest of ``levels`` for each of ``values``, with a price for distance and for switches.
 
     A value costs half the squared distance in ``noise``, at most ``furthest``. This is the algorithm of Viterbi; each
     switch costs the same, so a step of it takes time linear in the levels, of which there are at most 64.

@@ -11,7 +11,7 @@ from knickpoint.native.points.tiles import PointTiles
 
 
 def narrowed(values: NDArray[np.float64]) -> tuple[NDArray[np.float32], bool, bool]:
-    """Return contiguous ``values`` as float32, whether that lost nothing (NaN stays NaN), and whether all are finite."""
+    """Return contiguous ``values`` as float32, whether that is lossless (NaN stays NaN), and whether all are finite."""
     with np.errstate(over="ignore"):
         small = values.astype(np.float32)
     finite = bool(np.isfinite(values).all())

@@ -60,7 +60,7 @@ def segment(
 
 
 def _joined(begun: Segmentation, found: Segmentation) -> Segmentation:
-    """Return what was ``found`` after the candidates that were dropped when the search had ``begun``."""
+    """Return the candidates ``found`` after those that were dropped when the search had ``begun``."""
     dropped = begun.rounds >= 0
     rounds, indices, scores, features, proofs = (
         np.concatenate([getattr(begun, name)[dropped], getattr(found, name)])

@@ -30,7 +30,7 @@ class Segmentation:
 
 @dataclass(frozen=True, slots=True)
 class Segmentations:
-    """What the search finds in many series: nearly all have no change, so what it found in one is unpacked when asked for.
+    """Findings of the search in many series: nearly all have no change, so each is unpacked when asked for.
 
     ``stay`` is the number of candidates that stay in each series, -2 where so many were dropped that it is not known
     yet. ``facts`` are series x 4, those of :class:`Segmentation`. ``of`` returns what was found in one series, by its

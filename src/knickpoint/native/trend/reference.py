@@ -37,7 +37,7 @@ _EXPLAINABLE: Final = 1e-9
 
 
 class Fit(NamedTuple):
-    """The coefficients of a fit (first level, jumps, rates), the fit and its residuals, their noise and its inflation."""
+    """The coefficients of a fit (first level, jumps, rates), the fit, its residuals, their noise and its inflation."""
 
     coefficients: Floats
     fitted: Floats
@@ -103,7 +103,7 @@ def _inflation(residuals: Floats, noise: float) -> float:
 
 
 def explain_slopes(values: Floats, places: Sequence[int], starts: NDArray[np.int64]) -> Floats:
-    """Return the part of the sum of squares of ``values`` that the slope from each of ``starts`` to each other explains.
+    """Return the part of the sum of squares of ``values`` that the slope between each two of ``starts`` explains.
 
     The levels that begin at ``places`` are free. The answer is -1 where a slope is too short; starts are ascending. A
     slope is the difference of two ramps without end, less their means on each level.

@@ -1,4 +1,4 @@
-"""Split sliding windows by E-Divisive with a t-test, then merge the weakest: the procedure of Hunter and Apache Otava."""
+"""Split sliding windows by E-Divisive with a t-test, then merge the weakest: Hunter's and Apache Otava's way."""
 
 from __future__ import annotations
 

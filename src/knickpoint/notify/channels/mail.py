@@ -306,7 +306,7 @@ class MailChannel:
 
 
 def _on_the_wire(content: bytes) -> bytes:
-    """Return a mail as SMTP carries it: CRLF everywhere, a second dot before each line that begins with one, and the end."""
+    """Return a mail as SMTP carries it: CRLF everywhere, leading dots doubled, and the end."""
     lines = _BARE_BREAK.sub(b"\r\n", content)
     stuffed = _LINE_WITH_DOT.sub(b"..", lines)
     return stuffed + (b".\r\n" if stuffed.endswith(b"\r\n") else b"\r\n.\r\n")
@@ -328,7 +328,7 @@ def _trust(authorities: str, directory: Path, where: str) -> ssl.SSLContext:
 
 
 def _greeting_name(sender: Sender) -> str:
-    """Return the name by which this machine greets: its own where that is a whole one, else the domain of the sender."""
+    """Return the name by which this machine greets: its own where that is a full one, else the sender's domain."""
     name = platform.node()
     return name if "." in name and name.isascii() else sender.domain
 

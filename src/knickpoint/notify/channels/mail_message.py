@@ -112,7 +112,7 @@ def _put_in(mail: EmailMessage, message: Message, sender: Sender) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    r"""A part of a mail: its type, its further headers, and its content as the mail has it, with ``\n`` as line breaks."""
+    r"""A part of a mail: its type, its further headers, and its content, with ``\n`` as line breaks."""
 
     media_type: str
     headers: Mapping[str, str]

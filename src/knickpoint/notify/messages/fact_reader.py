@@ -260,7 +260,7 @@ class FactReader:
     def _with_outcome(
         self, change: ChangeFacts, repository: RepositoryFacts, chain: Sequence[Announcement]
     ) -> ChangeFacts:
-        """Add the end of the newest bisection, unless it found the commit, or the change was announced elsewhere since."""
+        """Add the end of the newest bisection, unless it found the commit or was announced elsewhere since."""
         ended = self._ended.get(change.change)
         if ended is None or ended.ended is None or (len(change.culprits) == 1 and change.bisection == ended.name):
             return change

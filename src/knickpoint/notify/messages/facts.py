@@ -350,7 +350,7 @@ def _outcome_opening(change: ChangeFacts) -> str:
 
 
 def cause_text(change: ChangeFacts) -> str:
-    """Return since when, and what names that commit: " since 1a2b3c4", ", probably since 1a2b3c4 (37 %), one of the 5 commits …"."""
+    """Return since when, and what names that commit, as in ", probably since 1a2b3c4 (37 %)"."""
     likely, suspects = change.likely, change.suspect_range
     if likely is None:
         return f" since {range_text(suspects)}"

@@ -54,7 +54,7 @@ def hours_text(hours: float) -> str:
 
 
 def likely_text(likely: LikelyFacts) -> str:
-    """Return the likely commit in a few words: "1a2b3c4 Keep names, by Ada (62 %)", "1a2b3c4 Keep names, by Ada (bisected)"."""
+    """Return the likely commit in a few words, as in "1a2b3c4 Keep names, by Ada (62 %)" or "… (bisected)"."""
     commit = likely.commit
     named = " ".join(filter(None, (commit.short, commit.subject))) + (f", by {commit.author}" if commit.author else "")
     why = {"bisected": "found by bisection", "only": "the only commit"}.get(likely.basis, likely.percent)

@@ -1,4 +1,4 @@
-"""Ask the REST API of a tracker: JSON in both directions, pages by the Link header, errors with the tracker's own words."""
+"""Ask the REST API of a tracker: JSON in both directions, pages by Link header, errors in the tracker's words."""
 
 from __future__ import annotations
 

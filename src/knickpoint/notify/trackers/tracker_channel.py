@@ -117,7 +117,7 @@ class TrackerChannel:
         return Sent(ticket.name, ticket.url)
 
     def _others_over(self, ticket: TrackerTicket, message: Message) -> bool:
-        """Return True if the other changes of ``ticket`` are over, of which a split or a decision may give it several."""
+        """Return True if all other changes of ``ticket`` are over; a split or a decision may give it several."""
         return all(
             point.is_over or point.announced <= 0 or change_thread(point.announced) == message.thread
             for repository in self.store.commits.repositories()

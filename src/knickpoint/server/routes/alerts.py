@@ -1,4 +1,4 @@
-"""Routes of what alerts did, and that make, change and remove them and count beforehand what that does with the findings."""
+"""Routes about what alerts did, and that make, change and remove them and count what that does to findings."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ async def get_clustering(
         ),
     ] = False,
 ) -> ClusteringAnswer | Response:
-    """Group the traces of a query by their shape, and fit a step to each group, as an alert with the method `cluster` does.
+    """Group the traces of a query by shape, and fit a step to each group, as an alert with the method `cluster` does.
 
     The strongest step comes first. Nothing is stored, and the same values give the same clusters. At most 5,000,000
     values, traces times commits, are clustered at a time. The work ends when the connection is closed before the

@@ -69,7 +69,7 @@ def get_comparison(
     first: First = 0,
     limit: Limit = 100,
 ) -> ComparisonAnswer:
-    """Judge a commit against the history of another one, as `knick check` judges new results: all traces by one decision.
+    """Judge a commit against the history of another one, all traces by one decision, as `knick check` does.
 
     A trace of the new side has its newest values of commits that the base does not have. Its verdict is one of five:
     regressed, improved, unchanged, unstable or no data. At most 2,000 traces are compared at a time.

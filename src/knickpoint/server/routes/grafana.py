@@ -50,7 +50,7 @@ def post_grafana_metrics(visible: Visible, line: PlottedLine, _request: GrafanaS
 
 @router.post("/grafana/query")
 def post_grafana_query(visible: Visible, line: PlottedLine, request: GrafanaQueryRequest) -> list[GrafanaSeries]:
-    """Return the series of the queries of a panel: terms such as `benchmark=parse os=linux`, or a formula behind `=`."""
+    """Return the series of the queries of a panel: terms such as `benchmark=parse`, or a formula behind `=`."""
     return plot_series(visible, line, request)
 
 

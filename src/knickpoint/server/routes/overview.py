@@ -71,7 +71,7 @@ def get_trends(
     ] = "",
     commits: Annotated[int, Query(ge=10, le=1000, description="How many of the newest commits.")] = 250,
 ) -> Response:
-    """Return the geometric mean of a query relative to the beginning of a range, with its uncertainty, whole and in parts.
+    """Return the geometric mean of a query relative to the beginning of a range, with its uncertainty, and in parts.
 
     Of large parts a bounded number of traces is read; how many is in the answer, and part of the uncertainty.
     """

@@ -36,7 +36,7 @@ def get_alert_quality(
     since: Annotated[AwareDatetime | None, Query(description="Only findings made from this time on.")] = None,
     until: Annotated[AwareDatetime | None, Query(description="Only findings made before this time.")] = None,
 ) -> Response:
-    """Measure the alerts by what people decided: the table of alerts, labels in doubt, the noisiest traces, proposals."""
+    """Measure the alerts by what people decided: the table of alerts, labels in doubt, noisiest traces, proposals."""
     period = Period(since, until)
     question = ("alert quality", period, visible.extent)
     return cache.get(visible.store, question, lambda: quality.measure(instance, visible, period)).response(request)

@@ -1,4 +1,4 @@
-"""Routes about the state of a process and of its instance, which every process has: health, readiness, metrics, version."""
+"""Routes about the state of a process and its instance, in every process: health, readiness, metrics, version."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_health(caller: RequestCaller, instance: PrimaryInstance) -> HealthAnswe
 
 @router.get("/ready")
 def read_ready(caller: RequestCaller, request: Request, instance: PrimaryInstance) -> ReadyAnswer:
-    """Return the parts that this process runs: 503 while the store cannot be read, or after a newer version has migrated it.
+    """Return the parts that this process runs; 503 while the store cannot be read or has a newer schema.
 
     `/health` says more, and needs more: a worker that fails is not a reason to take this process out of service.
     `/version` reads nothing, and answers as long as the process does.
@@ -48,7 +48,7 @@ def read_ready(caller: RequestCaller, request: Request, instance: PrimaryInstanc
 @usual_addresses.get("/metrics", response_class=PlainTextResponse)
 @router.get("/metrics", response_class=PlainTextResponse)
 def get_metrics(visible: Visible, request: Request, instance: RequestInstance) -> PlainTextResponse:
-    """Return metrics of the instance, and of the requests and the work of this process, in the text format of Prometheus."""
+    """Return metrics of the instance, its requests and the work of this process, in the text format of Prometheus."""
     found = metrics.InstanceMetrics(instance, visible, request.app.state.process_metrics.registries)
     return PlainTextResponse(metrics.render_metrics(found), media_type=_PROMETHEUS_TEXT)
 

@@ -130,7 +130,7 @@ class Bisections:
         before: int = 0,
         limit: int = 100,
     ) -> list[StoredBisection]:
-        """Return the newest bisections first: of some repositories, in some states, of the change ``of``, below an id."""
+        """Return bisections, newest first: of some repositories, in some states, of the change ``of``, below an id."""
         clauses: list[ColumnElement[bool]] = []
         if repositories is not None:
             clauses.append(table.c.repository_id.in_(sorted(each.id for each in repositories)))
@@ -155,7 +155,7 @@ class Bisections:
             return {(key, BisectionState(state)): count for key, state, count in connection.execute(query)}
 
     def of_changes(self, changes: Collection[int]) -> dict[int, StoredBisection]:
-        """Return change → its newest bisection, unless that found commits of another suspect range than it has now."""
+        """Return change → its newest bisection, unless that found commits of another suspect range than its own now."""
         query = select(table).where(self._database.among(table.c.change_id, "wanted")).order_by(table.c.id)
         with self._database.reading() as connection:
             rows = connection.execute(query, {"wanted": self._database.listed(sorted(changes))}).mappings()
@@ -316,7 +316,7 @@ class Bisections:
             return {row["change_id"]: stored_of(row) for row in rows}
 
     def device_use(self, repositories: Collection[Repository], since: datetime) -> list[DeviceUse]:
-        """Return the use of each device for ``repositories`` from ``since`` on, in probes of bisections and of schedules."""
+        """Return the use of each device for ``repositories`` since ``since``, in probes of bisections and schedules."""
         return read_device_use(self._database, repositories, since)
 
     # Results

@@ -362,7 +362,7 @@ class Commits:
         return found[0] if found else None
 
     def match(self, repository: Repository, hashes: Sequence[str]) -> dict[str, str]:
-        """Return hash → the hash of its commit: the same, else the one that it abbreviates, else its longest abbreviation.
+        """Return hash → the hash of its commit: the same, else the one it abbreviates, else its longest abbreviation.
 
         Raises:
             HistoryError: a hash abbreviates more than one.

@@ -268,7 +268,7 @@ class Outbox:
     def oldest(
         self, consumer: str, kinds: Sequence[EventKind] = tuple(EventKind), *, after: datetime | None = None
     ) -> datetime | None:
-        """Return when the oldest event of ``consumer`` that is not dead was written: all, or those written ``after`` a time.
+        """Return when the oldest living event of ``consumer`` was written, of all or of those ``after`` a time.
 
         Returns None where there is none.
         """

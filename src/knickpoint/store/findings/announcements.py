@@ -346,7 +346,7 @@ class AnnouncementLedger:
             return set(connection.execute(query, {"ids": self._database.listed(sorted(chains))}).scalars())
 
     def provisional_gone(self, repository: Repository) -> list[int]:
-        """Return the chains that have a provisional announcement only, and whose change is gone without having settled."""
+        """Return the chains that have a provisional announcement only, and whose change went without settling."""
         later = announcement.alias("later")
         point = change_point.c
         query = (

@@ -269,7 +269,7 @@ class Findings:
         return found
 
     def slots(self, trace_ids: Collection[int]) -> dict[int, list[int]]:
-        """Return trace → the slots at which its live change points lie, ascending; traces without any are left out."""
+        """Return trace → the slots of its live change points, ascending; traces without any are left out."""
         query = select(change_point.c.trace_id, change_point.c.slot)
         live = query.where(change_point.c.condition != Condition.GONE.value)
         found: dict[int, list[int]] = {}

@@ -52,7 +52,7 @@ class SplitAndMerge:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The suspect range of one change, and the change points that join it, by id: those that were in another, or in none.
+    """The suspect range of one change, and the ids of the change points that join it from another or from none.
 
     ``id`` is 0 for a change that is not there yet.
     """

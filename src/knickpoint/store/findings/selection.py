@@ -212,7 +212,7 @@ class ChangeMarks:
         self._database = database
 
     def around(self, line: Line, slot: int) -> list[int]:
-        """Return the changes on ``line`` whose suspect range has the commit ``slot``, without those that begin there."""
+        """Return the changes on ``line`` whose suspect range has the commit ``slot`` after its first one."""
         point = change_point.c
         live = select(point.change_id).where(point.repository_id == line.repository.id, is_live())
         query = select(change.c.id, change.c.previous, change.c.slot).where(

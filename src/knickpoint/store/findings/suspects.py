@@ -73,7 +73,7 @@ class SuspectTable:
             return {row.change_id: suspects_of(row) for row in rows}
 
     def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedChange]:
-        """Return the live changes whose suspects are not ranked for their range, members, certainty and bisection, by id.
+        """Return the ids of live changes whose suspects are not ranked for what is known of the change now.
 
         ``everything`` returns all live changes.
         """

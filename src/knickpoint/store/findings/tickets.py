@@ -80,7 +80,7 @@ class TicketTable:
             connection.execute(table.delete().where(table.c.repository_id == repository.id, table.c.name == name))
 
     def earlier_ranges(self, repository: Repository) -> dict[int, list[SuspectRange]]:
-        """Return live change point → the other suspect ranges that it had when it was announced or decided about, sorted.
+        """Return live change point → the other suspect ranges that it had when announced or decided about, sorted.
 
         Points without any are left out. The ranges are on the line of the point.
         """

@@ -223,7 +223,7 @@ class Notifications:
         return written
 
     def _waiting(self, connection: Connection, planned: Sequence[PlannedDelivery]) -> dict[tuple[str, ...], Any]:
-        """Return the deliveries without an attempt that wait in the threads of ``planned``, by channel, address and so on."""
+        """Return the unattempted deliveries that wait in the threads of ``planned``, by channel, address and so on."""
         threads = sorted({one.thread for one in planned})
         found: dict[tuple[str, ...], Any] = {}
         for begin in range(0, len(threads), 500):
@@ -257,7 +257,7 @@ class Notifications:
     def claim(
         self, now: datetime, lease_seconds: float, limit: int, *, holder: str, without: Collection[str] = ()
     ) -> list[Delivery]:
-        """Take up to ``limit`` due deliveries for ``holder``, the oldest first, except those of the channels ``without``.
+        """Take up to ``limit`` due deliveries for ``holder``, oldest first, except those of the channels ``without``.
 
         A delivery whose lease ended is due again. Returns them as they are while ``holder`` has them; ``due`` is then
         the end of the lease.

@@ -104,7 +104,7 @@ def _names_execution(changes: int, values: int) -> bool:
 def machine_difference(
     runs: Runs, repository: Repository, facts: Mapping[str, str], trace_id: int, written: Collection[int]
 ) -> dict[str, tuple[str, str]]:
-    """Return the facts of the machine that differ from those of the newest other run of a trace: name → (before, now).
+    """Return facts of the machine that differ from the newest other run of a trace: name → (before, now).
 
     ``facts`` are those of a run that measured the trace, ``written`` the ids of the runs that came with it. Only the
     newest runs of the repository are looked at. A processor or a version that changes all the time is that of hosted

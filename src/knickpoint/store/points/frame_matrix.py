@@ -112,7 +112,7 @@ class FrameMatrix:
             self._covered[number, columns] = True
 
     def put_neighbours(self, lowest: int, highest: int, column: int, stored: NDArray[np.floating[Any]]) -> None:
-        """Store the values of all traces ``lowest … highest`` in one column; those that are not wanted are left out."""
+        """Store the values of the traces ``lowest … highest`` in one column; those that are not wanted are left out."""
         self.widen(stored.itemsize)
         begin, end = (int(place) for place in np.searchsorted(self.ids, [lowest, highest + 1]))
         own = self.ids[begin:end]

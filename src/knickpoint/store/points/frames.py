@@ -56,7 +56,7 @@ _MOST_TRACES: Final = 256
 
 
 def _cut(data: str, more: str = "") -> TextClause:
-    """Return the statement that cuts the values of the wanted traces out of ``data``: a row for each tile, in the order of the places."""
+    """Return the statement that cuts the values of the wanted traces out of ``data``: a row for each tile, in order."""
     return text(
         "SELECT tile.chunk, tile.first, tile.span, tile.width, (SELECT string_agg("  # noqa: S608
         f"substr({data}, place * tile.span * tile.width + 1, tile.span * tile.width), CAST('' AS bytea) ORDER BY place)"

@@ -1,4 +1,4 @@
-"""Check every row, and name what is damaged: its table, key and column, and of points the repository, commits and traces.
+"""Check every row, and name what is damaged: table, key and column, and for points repository, commits, traces.
 
 Rows of points and provenance have checksums, and so have packed numbers and compressed files of all other tables. Of
 these, texts, JSON and types are checked besides: a flip that leaves a text or a number valid is not found.

@@ -75,7 +75,7 @@ def retain(
 def _forget_intact(
     database: Database, repository_id: int, slot: int, kept: NDArray[np.int64], *, whole: bool, dry_run: bool
 ) -> Forgotten:
-    """Forget what one commit has, nothing where a row of it is damaged: what is left of that is for people to decide."""
+    """Forget what one commit has, unless a row of it is damaged: that is for people to decide."""
     try:
         return _forget(database, repository_id, slot, kept, whole=whole, dry_run=dry_run)
     except DamagedRowError:

@@ -254,7 +254,7 @@ class Runs:
             return [run_of(connection, row) for row in rows]
 
     def branches_at(self, repository: Repository, slots: Sequence[int]) -> list[tuple[int, str, str, str]]:
-        """Return slot, branch, identity and source of the runs at ``slots`` that name a branch, by slot and then by arrival."""
+        """Return slot, branch, identity and source of runs at ``slots`` with a branch, by slot and then by arrival."""
         query = select(table.c.slot, table.c.branch, table.c.identity, table.c.source)
         query = query.where(self._database.among(table.c.slot), table.c.repository_id == repository.id)
         query = query.where(table.c.branch != "").order_by(table.c.slot, table.c.id)

@@ -125,7 +125,7 @@ def _read_heads(connection: Connection, database: Database, merges: Sequence[Til
 def _to_replace(
     merges: Sequence[TileMerge], hots: Mapping[int, Sequence[Row[Any]]], heads: Mapping[int, Sequence[Row[Any]]]
 ) -> set[tuple[int, int]]:
-    """Return chunk and first slot of the sealed tiles to be made anew: those in a merge's way, and small ones beside it."""
+    """Return chunk and first slot of the sealed tiles to make anew: those in a merge's way, and small neighbours."""
     wanted: set[tuple[int, int]] = set()
     for merge in merges:
         tiles = heads[merge.chunk]

@@ -41,8 +41,9 @@ announcement = Table(
     Index("ix_announcement_change_id", "change_id"),
     Index("ix_announcement_repository_id", "repository_id", "id"),
 )
-"""``chain`` is the id of the first announcement about a change, ``number`` the place in the chain: the constraint keeps two
-runs from announcing the same thing twice."""
+"""``chain`` is the id of the first announcement about a change, ``number`` the place in the chain: the constraint keeps
+two runs from announcing the same thing twice.
+"""
 
 newest_verdict = Table(
     "newest_verdict",

@@ -164,7 +164,7 @@ class Traces:
         return self._rules
 
     def keep_directions(self, kept: Mapping[int, Better]) -> None:
-        """Let exactly these traces keep the direction by which their findings were judged, whatever is better by now."""
+        """Let exactly these traces keep the direction by which their findings were judged."""
         if dict(self.kept_directions) == kept:
             return
         table = tables.kept_direction

@@ -1,4 +1,4 @@
-"""Group what is missing by what it has in common: whole jobs, traces that stopped together, and commits without results.
+"""Group what is missing by its cause: whole jobs, traces that stopped together, commits without results.
 
 A job that stops is one entry, however many traces it measured. The rule of what counts as missing is that of
 :mod:`knickpoint.watch.absence.missing_traces`: each trace, and the line, by its own rhythm.
@@ -100,7 +100,7 @@ def _stopped(found: Absences) -> list[MissingEntry]:
 
 
 def _groups(store: Store, repository: Repository, found: Absences) -> list[MissingEntry]:
-    """Group missing traces: first by params of which every trace is missing, then by the commit at which they stopped."""
+    """Group missing traces by params of which every trace is missing, then by the commit at which they stopped."""
     missing = sorted(found.traces, key=lambda each: each.trace.id)
     if not missing:
         return []
@@ -172,7 +172,7 @@ def _entry(
 
 
 def _gaps(line: Line, found: Absences) -> list[MissingEntry]:
-    """Return the commits between measured ones that lack results: a gap of more than twice the longest one before it."""
+    """Return the commits without results in a gap of more than twice the longest one before it."""
     active = found.measured.active
     entries: list[MissingEntry] = []
     for index in range(max(_HABIT, active.size - _LONGEST), active.size):

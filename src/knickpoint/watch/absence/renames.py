@@ -271,7 +271,7 @@ def _likeness(old: Trace, new: Trace, levels: Mapping[int, _Level]) -> tuple[flo
 
 
 def _name_likeness(before: Mapping[str, str], after: Mapping[str, str]) -> float:
-    """Return the mean over all params: 1 for an equal value, the share of equal text for another, 0 for a missing one."""
+    """Return the mean over all params: 1 for an equal value, the share of equal text for another, 0 for none."""
     names = {*before, *after}
     shares = [
         1.0

@@ -195,7 +195,7 @@ def _missing_line(store: Store, alert: Alert, repositories: Sequence[Repository]
 
 
 def missing_params(store: Store, alert: Alert, repositories: Sequence[Repository] | None = None) -> str:
-    """Return the params of ``group_by`` that no trace of the alert has, as after a column became the branch of its runs; "" for none.
+    """Return the params of ``group_by`` that no trace of the alert has; "" for none.
 
     Only ``repositories`` count, all without them.
 
@@ -217,7 +217,7 @@ def missing_params(store: Store, alert: Alert, repositories: Sequence[Repository
 
 
 def _too_few_samples(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
-    """Yield that the alert judges a percentile for which no run at the newest commits of some of its traces has enough samples."""
+    """Yield that the alert judges a percentile for which the newest runs of some traces have too few samples."""
     if not alert.summary:
         return
     summary, most = read_summary(alert.summary), 0

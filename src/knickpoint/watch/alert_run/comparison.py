@@ -177,7 +177,7 @@ def compare_alerts(
 
 
 def shared_detections(jobs: Sequence[AlertJob]) -> list[list[AlertJob]]:
-    """Group ``jobs`` by what they detect: those of a group find the same steps in a trace, so one detection serves all."""
+    """Group ``jobs`` by what they detect: those of a group find the same steps, so one detection serves all."""
     groups: dict[Hashable, list[AlertJob]] = defaultdict(list)
     for job in jobs:
         groups[job.line.name, detection_key(job.alert)].append(job)

@@ -32,8 +32,9 @@ from knickpoint.watch.lines import Lines
 
 
 DRIFT: Final = 12
-"""Measured commits of its group that a cluster may drift between two runs and still be the same: a quarter of the narrowest
-windows in which clusters are looked for."""
+"""Measured commits of its group that a cluster may drift between two runs and still be the same: a quarter of the
+narrowest windows in which clusters are looked for.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def _sightings_by_line(
 
 
 def _measured_by_line(comparisons: Iterable[TraceComparison], lines: Lines) -> dict[str, NDArray[np.int64]]:
-    """Return the positions of the values of the trace: on the lines of the alerts, and on those that share a beginning with them."""
+    """Return the positions of the trace's values on the alerts' lines, and on lines with a common beginning."""
     found: dict[str, NDArray[np.int64]] = {}
     for comparison in comparisons:
         line, measured = comparison.line, comparison.measured
@@ -182,7 +182,7 @@ def _unwritten(
 def _moved(
     ids: Sequence[int], updates: Sequence[PointUpdate], known: Mapping[int, Sequence[KnownPoint]]
 ) -> MovedPoints:
-    """Return the points that came, moved or went, or are less certain or more so, with their ranges before and after."""
+    """Return the points that came, moved, went or changed in certainty, with their ranges before and after."""
     before = {point.id: UncertainRange.of(point) for points in known.values() for point in points}
     moved: set[int] = set()
     ranges: set[UncertainRange] = set()

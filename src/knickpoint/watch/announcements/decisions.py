@@ -119,7 +119,7 @@ def decide_opening(
 def _recovered_chain(
     points: Sequence[ChangePoint], companions: Counter[int], brought_back: Callable[[ChangePoint], int]
 ) -> int:
-    """Return the chain that at least half of ``points`` and of the ``companions``, which joined before, bring back, else 0."""
+    """Return the chain that at least half of ``points`` and of their former ``companions`` bring back, else 0."""
     chains = companions + Counter(chain for point in points if (chain := brought_back(point)))
     return min(chains) if 2 * chains.total() >= len(points) + companions.total() else 0
 

@@ -85,7 +85,7 @@ def may_be_drifts(
 
 
 def _may_be_one(earlier: ChangePoint, point: ChangePoint) -> bool:
-    """Return True if both move the same way on one line, and ``earlier`` is live, or was announced and may come back."""
+    """Return True if both move the same way on one line, and ``earlier`` is live, or announced and may come back."""
     same = earlier.movement == point.movement and earlier.suspect_range.line == point.suspect_range.line
     counts = earlier.condition is not Condition.GONE or earlier.announced > 0
     return same and counts and earlier.id != point.id and _is_step(point)
@@ -136,7 +136,7 @@ def _waits(point: ChangePoint, earlier: Sequence[ChangePoint], places: Places) -
 
 
 def _still_moves(before: Floats, after: Floats, size: float) -> bool:
-    """Return True if the second halves of both levels lie further the way of a step of this ``size``, as in a slow change.
+    """Return True if the later halves of both levels lie further the way of the step, as in a slow change.
 
     Levels of few values may.
     """

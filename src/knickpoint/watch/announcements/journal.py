@@ -43,7 +43,7 @@ class Recoveries:
         return any(other.id == back and other.alert_kind is AlertKind.WORK for other in others)
 
     def is_unsure(self, point: ChangePoint, absent: Mapping[int, int]) -> bool:
-        """Return True if the values leave open whether ``point`` is over: few follow its recovery, or that vanished lately.
+        """Return True if values leave open whether ``point`` is over: few follow its recovery, or it vanished lately.
 
         ``absent`` has how many values in a row lack a change that is gone.
         """

@@ -59,7 +59,7 @@ def read_chains(
     waiting: Sequence[ChangePoint],
     further_chains: Collection[int],
 ) -> KnownChains:
-    """Read the chains that the run may continue, and the change points of all traces that take part, each of these once.
+    """Read the chains that the run may continue, and the change points of all traces that take part.
 
     Most runs refresh the numbers of steps that were announced long ago. Their chains are not read, as nothing follows
     in a steady one, nor in one that has ended. Of a steady one that a waiting point may join, only the announcements

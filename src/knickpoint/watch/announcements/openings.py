@@ -1,4 +1,4 @@
-"""Let change points begin chains of announcements, join them, or leave those that turned out to be about another change."""
+"""Let change points begin chains of announcements, join them, or leave those that are about another change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Openings:
         return {key: side_in(statement.side) for key, statement in stated.items()}
 
     def _open(self, points: Sequence[ChangePoint], change: int = 0, *, leads: Collection[int] = ()) -> int:
-        """Announce that ``points`` settled, in the chain that was provisionally about ``change`` or one of ``leads``, if any."""
+        """Announce that ``points`` settled, in the chain that was provisionally about ``change`` or its ``leads``."""
         known, recoveries = self.journal.known, self.journal.recoveries
         begun = [
             known.chains[sight.chain]
@@ -188,7 +188,7 @@ class Openings:
         )
 
     def _chain_among(self, members: Sequence[ChangePoint], side: Side, *, but: int) -> int:
-        """Return the first other chain of a side that stands and has some of the ``members`` of that side, 0 for none."""
+        """Return the first other standing chain of a side that has some of the ``members`` of that side, else 0."""
         keys = {point.announced for point in members if point.announced > 0 and side_of(point) is side} - {but}
         states = read_states(self.journal.store, keys)
         return min((key for key, state in states.items() if state.side is side and state.stands), default=0)

@@ -1,4 +1,4 @@
-"""Measure where the change points of announcements lie: places on the line, distances, and for how long they are gone."""
+"""Measure where the change points of announcements lie: places on the line, distances, time since they went."""
 
 from __future__ import annotations
 

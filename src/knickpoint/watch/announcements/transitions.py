@@ -79,7 +79,7 @@ _UNSAID: Final = {Said.NOTHING, Said.SIGHTED}
 
 @dataclass(frozen=True, slots=True)
 class ChainState:
-    """What a chain has announced so far: the ``side`` of its change, what it ``said`` last, and the ``size`` that it gave.
+    """What a chain has announced so far: the ``side`` of its change, what it ``said`` last, and its ``size`` then.
 
     ``named`` is the change point that it named when it opened, ``number`` how many announcements it has. ``placed`` is
     what the data said last of a settled change: a bisection that located it does not narrow where values may place it.

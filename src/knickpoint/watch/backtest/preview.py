@@ -29,7 +29,7 @@ class ReplayedCounts:
 
 
 def replay_change(store: Store, before: Alert, after: Sequence[Alert]) -> tuple[ReplayedCounts, ReplayedCounts]:
-    """Return the counts that ``before`` would have announced, and ``after`` in its place, in the traces with its findings."""
+    """Return the counts of findings that ``before`` would have announced, and ``after`` in its place."""
     concerned = {
         repository.id: frozenset(
             record.trace_id for record in store.findings.records.all(repository) if before.name in record.methods

@@ -127,7 +127,7 @@ class _Extents:
 
     @classmethod
     def of(cls, extents: Sequence[Extent]) -> tuple[_Extents, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the different ones of ``extents``, how often each occurs, and the number of each of ``extents`` among them."""
+        """Return the distinct ``extents``, how often each occurs, and the number of each of ``extents`` among them."""
         fields = np.array(
             [
                 (each.position, each.previous, each.low, each.high, each.interval, each.before, each.after)
@@ -165,7 +165,7 @@ class _Reached:
     weights: NDArray[np.int64]
 
     def best(self, votes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for each extent the place whose ``votes`` times its own likelihood there are most, the earliest of equals."""
+        """Return for each extent the place with the largest ``votes`` x likelihood, the earliest of equals."""
         scores = votes[self.places] * self.weights
         (most,) = np.nonzero(scores == np.maximum.reduceat(scores, self.firsts)[self.owners])
         return self.places[most[np.searchsorted(self.owners[most], np.arange(self.firsts.size))]]
@@ -244,7 +244,7 @@ def _places_within(extents: _Extents, places: NDArray[np.int64], intervals: int)
 
 
 def _stabbing(previous: NDArray[np.int64], position: NDArray[np.int64]) -> list[int]:
-    """Return the fewest positions such that each range (previous, position] holds one, each the end of some, ascending."""
+    """Return the fewest ascending positions such that each range (previous, position] holds one."""
     order = np.lexsort((previous, position))
     found: list[int] = []
     for begin, end in zip(previous[order].tolist(), position[order].tolist(), strict=True):

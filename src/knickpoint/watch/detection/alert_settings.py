@@ -29,7 +29,7 @@ from knickpoint.watch.lines import Lines
 
 
 class Filter(Enum):
-    """What keeps a step from being reported: a setting of the alert, by its name, or that the level stayed as it was."""
+    """What keeps a step from being reported: a setting of the alert, by name, or that the level stayed."""
 
     LEVEL = "level"
     DIRECTION = "direction"
@@ -193,7 +193,7 @@ def method_parameters(alert: Alert) -> Mapping[str, float | int | str | bool]:
 
 
 def least_drift(alert: Alert) -> float:
-    """Return the effect that a drift needs where it is not compared with its start, 0 where the method alone decides."""
+    """Return the effect that a drift needs where it is not compared with its start, 0 where the method decides."""
     if alert.since == SINCE_START or alert.minimum_effect:
         return 0.0
     try:
@@ -291,7 +291,7 @@ def over_reference(
 def _level_at(
     values: NDArray[np.floating[Any]], steps: Sequence[Step], changes: Sequence[LocalChange], column: int
 ) -> float:
-    """Return the level at ``column``: on the slope of a drift that holds it, else the median of the values up to there."""
+    """Return the level at ``column``: on the slope of a drift that holds it, else the median of values so far."""
     begin = 0
     for step, change in zip(steps, changes, strict=True):
         if step.index > column:

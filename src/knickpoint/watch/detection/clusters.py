@@ -297,7 +297,7 @@ def _clusters(frame: GroupFrame, found: _Found, verdicts: _Verdicts) -> tuple[Fo
 
 @dataclass(frozen=True, slots=True)
 class PreparedGroup:
-    """The traces of one group as a method gets them: ``values`` are those of the frame, without what the alert does not see.
+    """The traces of one group as a method gets them, with the ``values`` that the alert sees.
 
     ``columns`` are those at which any of the traces has a value. ``window`` and ``anchor`` are as in
     :class:`GroupDetection`.

@@ -70,7 +70,7 @@ def _read(store: Store, frame: Frame, summary: Summary | None) -> Mapping[int, C
 def _runs_of_row(
     points: NDArray[np.floating[Any]], found: PointSamples, entries: slice, samples: NDArray[np.float64]
 ) -> RunTable:
-    """Return the runs of one row: the ``entries`` that are ``found`` for it, and its other points as runs of one sample."""
+    """Return the runs of one row: the ``entries`` that are ``found`` for it, and its other points as single samples."""
     columns, sizes = found.columns[entries], found.sizes[entries]
     held = ~np.isnan(points)
     lone = held.copy()

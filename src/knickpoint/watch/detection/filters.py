@@ -1,4 +1,4 @@
-"""Keep the sightings that an alert reports: direction, least effect and change, and least number of traces of a group."""
+"""Keep the sightings that an alert reports, by direction, least effect and change, and traces in a group."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def moved_together(
 
 
 def reported_detections(alert: Alert, detections: Iterable[TraceDetection], lines: Lines) -> Iterator[TraceDetection]:
-    """Yield ``detections`` with the sightings that ``alert`` reports, in their order, and the filters that left others out.
+    """Yield ``detections`` with the sightings that ``alert`` reports, in order, and the filters that left others out.
 
     Only a minimum of traces needs all detections at once; then each digest is that of the whole group.
     """
@@ -140,7 +140,7 @@ def reported_detections(alert: Alert, detections: Iterable[TraceDetection], line
 
 
 def _accepted(alert: Alert, found: TraceDetection) -> TraceDetection:
-    """Return ``found`` with the sightings that the alert reports by themselves, and the filters that refused the others."""
+    """Return ``found`` with the sightings that the alert reports by themselves, and the filters of the others."""
     refusals = [refusal(alert, sighting) for sighting in found.sightings]
     accepted = tuple(each for each, refused in zip(found.sightings, refusals, strict=True) if not refused)
     return replace(found, sightings=accepted, left_out=tuple(each.filter for each in refusals if each))

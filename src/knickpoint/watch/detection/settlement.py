@@ -175,7 +175,7 @@ def evidence_of(values: NDArray[np.floating[Any]], step: Step) -> NewestEvidence
 
 
 def _is_certain(values: NDArray[np.floating[Any]], measured: NDArray[np.int64], step: Step, rule: SettleRule) -> bool:
-    """Return True if ``step`` is so near to the end, and its newest values so far out, that it needs no further look."""
+    """Return True if ``step`` is near the end, and its newest values far out, so that it needs no further look."""
     later = _later(measured, step.index)
     return rule.least <= later <= rule.most and step.after.count >= rule.least and evidence_of(values, step).certain
 

@@ -134,7 +134,7 @@ def _over(
     *,
     reference: DriftReference,
 ) -> float:
-    """Return the distance of the end of the step at ``index`` from ``reference``, nan if it is compared with its start."""
+    """Return the distance of the end of the step at ``index`` from ``reference``, nan if compared with its start."""
     step = steps[index]
     if step.kind is not FindingKind.DRIFT:
         return math.nan

@@ -64,7 +64,7 @@ class UnreadStore:
 
 
 def store_reference(store: Store, runner: Runner) -> StoreReference | None:
-    """Return a reference to ``store`` for the place where ``runner`` works, None if values have to be sent there, or stay here."""
+    """Return a reference to ``store`` for the place where ``runner`` works, None if values have to be sent."""
     try:
         match runner.place:
             case Place.HERE:

@@ -52,7 +52,7 @@ _FEWEST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class FactMode:
-    """The values measured where a fact had a ``text``: a ``share`` of these ``count`` values lies in one ``mode``, by number."""
+    """Values measured where a fact had a ``text``: a ``share`` of these ``count`` values lies in one ``mode``."""
 
     text: str
     mode: int

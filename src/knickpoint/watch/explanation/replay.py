@@ -99,7 +99,7 @@ def _note(cluster: KeptCluster, member: KeptMember) -> str:
 
 
 def _distance(measured: NDArray[np.int64], at: int | None, previous: int, position: int) -> int:
-    """Return the number of measured commits between ``at`` and a step in (previous, position], 0 if its range holds ``at``."""
+    """Return the number of measured commits between ``at`` and a step's range, 0 if its range holds ``at``."""
     if at is None or previous < at <= position:
         return 0
     ranks = np.searchsorted(measured, [at, position])

@@ -1,1 +1,1 @@
-"""Alert quality: how often alerts are right, what they missed, and what would make them better, by people's decisions."""
+"""Alert quality by people's decisions: how often alerts are right, what they missed, what would improve them."""

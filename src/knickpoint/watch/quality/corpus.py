@@ -49,7 +49,7 @@ Row = Mapping[str, Any]
 
 
 def corpus_rows(store: Store, repository: Repository, *, values: bool = False) -> Iterator[Row]:
-    """Yield the decided findings and the missed changes of ``repository``, each with the series where ``values`` is true.
+    """Yield decided findings and missed changes of ``repository``, each with its series where ``values`` is true.
 
     ``previous`` and ``position`` are the places in the series: the change lies in (previous, position]. ``interval`` is
     the half width of the interval of location, in measured commits. Missing values and

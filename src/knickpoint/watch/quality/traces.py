@@ -151,7 +151,7 @@ def detectable_change(values: NDArray[np.float64], *, after: int = AFTER) -> Det
 def smallest_changes(
     store: Store, repositories: Sequence[Repository], traces: Sequence[NoisyTrace]
 ) -> dict[int, DetectableChange]:
-    """Return the smallest change that each of ``traces`` could show on the default line, behind its newest finding, by id.
+    """Return the smallest change that each of ``traces`` could show behind its newest finding, by id.
 
     Traces with fewer than four values there are left out.
     """

@@ -30,8 +30,9 @@ _MOST_NOISE: Final = 0.25
 
 _STRAYS: Final = 2
 _STRAYS_WITHIN: Final = 200
-"""A canary that strayed so often within so many judged commits, each time for one commit, has not moved when it strays no
-further: its noise has heavy tails, which its calm values alone do not show."""
+"""A canary that strayed so often within so many judged commits, each time for one commit, has not moved when it strays
+no further: its noise has heavy tails, which its calm values alone do not show.
+"""
 
 _LONGEST_RUN: Final = 4
 """Commits in a row that are kept in doubt: more are asked for of no canary."""
@@ -67,7 +68,7 @@ class MachineRun:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Why a run is suspect, and what is known: QUARANTINED, KEPT_OUT or ENVIRONMENT_CHANGED, with the outcome in words."""
+    """Why a run is suspect, and what is known: QUARANTINED, KEPT_OUT or ENVIRONMENT_CHANGED, with the outcome."""
 
     moves: tuple[CanaryMove, ...]
     facts: tuple[FactChange, ...]
@@ -413,7 +414,7 @@ class _Machine:
 
 @dataclass
 class KeptWalks:
-    """What earlier walks over the sessions of machines came to, for a process that assesses the same line again and again.
+    """Results of earlier walks over the sessions of machines, for a process that assesses a line again and again.
 
     A walk goes on from where the sessions are the same as before. The newest are passed again each time, because
     re-runs of their commits arrive.

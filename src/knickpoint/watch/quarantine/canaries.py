@@ -174,7 +174,7 @@ def usual_reach(level: Sequence[float], strays: Sequence[float]) -> float:
 
 
 def least_run(strays: int, judged: int) -> int:
-    """Return the strays in a row, the same way, that are a move of a canary that strayed ``strays`` times in ``judged`` commits.
+    """Return the strays in a row, the same way, that make a move of a canary with ``strays`` in ``judged`` commits.
 
     Independent noise makes such a run at one commit in a thousand at most; a single stray never is one.
     """

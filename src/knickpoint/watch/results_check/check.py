@@ -69,7 +69,7 @@ def check_key(
 def _check_values(
     key: str, dimension: str, new: NewResults, history: History | None, *, summary: Summary
 ) -> JudgedBenchmark | MeasuredTrace:
-    """Return the values of one dimension with their history, or the verdict where the unit changed, or samples are too few."""
+    """Return the values of one dimension with their history, or the verdict for a changed unit or too few samples."""
     measured = new.measured[dimension]
     rows = history.of(key) if history else {}
     row = rows.get(dimension)
@@ -167,7 +167,7 @@ _SUBJECT: Final = frozenset({_BENCHMARK, "metric", "stat"})
 def check_vanished(
     history: History | None, new: Mapping[str, NewResults], checked: Collection[int], query: Query
 ) -> tuple[list[JudgedBenchmark], int]:
-    """Return the verdicts on traces of ``query`` that the base has and the new results lack, and how many more are left out.
+    """Return the verdicts on traces of ``query`` that the new results lack, and how many more are left out.
 
     ``checked`` are the ids of the traces of the new results.
     """
@@ -366,7 +366,7 @@ class _Machines:
 def _judge(
     rows: Sequence[MeasuredTrace], rules: CheckRules, machines: _Machines
 ) -> tuple[list[JudgedBenchmark], int, CommonMove]:
-    """Return the verdicts of one decision over all ``rows``, the number of past commits behind it, and the common move."""
+    """Return the verdicts of one decision over all ``rows``, the number of past commits, and the common move."""
     if not rows:
         return [], 0, CommonMove()
     columns = max(row.past.size for row in rows)

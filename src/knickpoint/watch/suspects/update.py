@@ -223,7 +223,7 @@ class _RepositoryEvidence:
 
     @cached_property
     def words(self) -> KeyWords:
-        """The words of the keys of all traces, or of some at equal distances: counted anew where there are other traces."""
+        """The words of the keys of all traces, or of some at equal distances: counted anew for other traces."""
         ids = self.store.traces.select(self.repository, parse_query(""))
         if len(ids) > _MOST_TRACES:
             ids = ids[np.linspace(0, len(ids) - 1, _MOST_TRACES).astype(np.int64)]
@@ -344,7 +344,7 @@ def _rank(store: Store, evidence: _RepositoryEvidence, batch: Sequence[RankedCha
 
 
 def _with_merged(suspect: Suspect, found: Sequence[Commit]) -> Suspect:
-    """Return ``suspect`` with the commits ``found`` that it merges: the line has the merge, and the cause is one of these."""
+    """Return ``suspect`` with the commits ``found`` that it merges, one of which is the cause."""
     if not found:
         return suspect
     named = "; ".join(f"{each.short} {plain_line(each.subject, _LONGEST_SUBJECT)}" for each in found[:_NAMED_MERGED])

@@ -82,7 +82,7 @@ def match_tickets(
 
 
 def covering_query(keys: Sequence[str]) -> str:
-    """Return the text of a query that every trace of ``keys`` matches: the values that they have of the params they share.
+    """Return a query that every trace of ``keys`` matches: the values of the params that they share.
 
     Other traces may match as well, such as one with the value of the first trace and the value of the second. A param
     with more than 50 values is left out.

@@ -115,7 +115,7 @@ class Search:
         return self.options.command_line(f"{places[place - 1]}..{places[place]}", instance=self.instance)
 
     def inside_line(self, place: int) -> str:
-        """Return the command that searches what the merge at ``place`` brings in, "" where the commit is not a merge."""
+        """Return the command that searches what the merge at ``place`` brings in, "" for another commit."""
         inside = range_inside(self.git, self.range.commits[place - 1])
         return self.options.command_line(inside, instance=self.instance) if inside else ""
 

@@ -81,7 +81,7 @@ def posterior_of(stored: StoredBisection) -> Posterior:
 def reproduce_line(
     instance: Instance, ended: StoredBisection, answer: BisectionAnswer, commits: Sequence[Commit]
 ) -> str:
-    """Return the command that measures the culprit beside its parent here, "" without one, or where the repository is elsewhere."""
+    """Return the command that measures the culprit beside its parent here, "" where that cannot be done."""
     if not answer.places or answer.state is not BisectionState.CULPRIT:
         return ""
     from knickpoint.history import is_url

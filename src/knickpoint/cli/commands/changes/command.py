@@ -102,7 +102,7 @@ def list_changes(opened: Instance, listing: Listing) -> tuple[list[tuple[Reposit
 
 
 def empty_message(opened: Instance, listing: Listing) -> str:
-    """Return the message for an empty list, with the number of change points that its filters or the history leave out."""
+    """Return the message for an empty list, with the number of change points that filters or the history leave out."""
     from knickpoint.store.findings.selection import Selection
 
     plain = Selection(conditions=listing.selection.conditions, alert_kinds=listing.selection.alert_kinds)

@@ -1,4 +1,4 @@
-"""The columns and rows of ``knick changes`` for people: a row a change, as its statement says, and below it one a change point."""
+"""The rows of ``knick changes`` for people: one per change, as its statement says, or one per change point."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _key(text: str) -> str:
 
 
 def _evidence(cluster: Cluster) -> dict[str, Any]:
-    """Return the fields that JSON has beyond the columns: the params of the members, and the evidence of the decision."""
+    """Return the fields that JSON has beyond the columns: the params of members, and the evidence of the decision."""
     fields = {"params": cluster.params, "distances": cluster.distances, "centroid": cluster.centroid.tolist()}
     fields |= {"step": cluster.step, "evidence": cluster.evidence}
     return {name: json_ready(value) for name, value in fields.items()}

@@ -1,4 +1,4 @@
-"""The series of a file before detection: aligned by position, samples joined, positions in parameters, short ones named."""
+"""The series of a file before detection: aligned by position, samples joined, short ones named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explain in five sentences why there is, or is not, a change point: what changed, its noise, what was compared, why, what if."""
+"""Explain in five sentences why there is, or is not, a change point: change, noise, comparison, reason, and what if."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def noise_sentences(name: str, commit: str, step: ExplainedStep, checks: Sequence[Check], unit: str) -> Iterator[str]:
-    """Yield what changed about the noise of the trace ``name`` at ``commit``, by the ``checks`` of the candidate there."""
+    """Yield what changed about the noise of the trace ``name`` at ``commit``, by the ``checks`` of the candidate."""
     numbers = step.sighting.numbers
     known = {check.name: check.value for check in checks}
     if _DIFFERENCE not in known:

@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 
 def evidence_against_dependence(values: Floats, place: int) -> float:
-    """Return the logarithm of the Bayes factor of a step before ``place`` of ``values`` (1-D, finite), over all autocorrelations.
+    """Return the log Bayes factor of a step before ``place`` of ``values`` (1-D, finite), over all autocorrelations.
 
     The level is flat, the scale has the prior of Jeffreys, and the size of the step is normal with a few standard
     deviations of the noise. Infinite where the values lie exactly on both levels.
@@ -196,7 +196,7 @@ def acceptance_by_length(size: int, false_alarms: float) -> Acceptance:
 def search(
     values: NDArray[np.float64], forest: Forest, false_alarms: float, begun: Segmentation | None = None
 ) -> tuple[Segmentation, Acceptance]:
-    """Search ``values`` (finite, contiguous) for changes at a rate of false alarms, with the bound that their noise needs.
+    """Search ``values`` (finite, contiguous) for changes at a rate of false alarms, with the bound for their noise.
 
     The search prunes from below, so a higher bound continues on the same path. ``begun`` is the search with
     :func:`acceptance_by_length`, where there has been one.
@@ -217,7 +217,7 @@ def search(
 def _without_doubtful(
     values: NDArray[np.float64], forest: Forest, found: Segmentation, acceptance: Acceptance
 ) -> tuple[Segmentation, Acceptance]:
-    """Return ``found`` without weak steps of a short series that autocorrelation may explain, and the bound that leaves them out.
+    """Return ``found`` without weak steps of a short series that autocorrelation may explain, and the bound used.
 
     The weakest step needs as much more as it lacks evidence against it. Without that step the next one has longer
     levels.

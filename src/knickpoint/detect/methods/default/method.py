@@ -46,7 +46,7 @@ _NAMED_FEATURES: Final = 8
 
 
 def _certainty_checks(proof: tuple[float, ...], *, accepted: bool) -> tuple[Check, ...]:
-    """Return the checks that the change is certain whatever the trees say, with the reason and the precision of its location.
+    """Return the checks that a change is certain whatever the trees say, with the reason and the error of its location.
 
     Where the trees alone accept a change, it needs no certainty, so its numbers have no bound.
     """

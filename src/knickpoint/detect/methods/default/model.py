@@ -84,5 +84,5 @@ def default_bound(false_alarms: float = FALSE_ALARMS) -> float:
 
 
 def rate_of_bound(bound: float) -> float:
-    """Return the rate of false alarms per 1,000 commits at which a candidate needs ``bound``, at most the default one."""
+    """Return the rate of false alarms per 1,000 commits at which a candidate needs ``bound``, up to the default."""
     return FALSE_ALARMS * math.exp(-max(0.0, bound - default_bound()) / RARER)

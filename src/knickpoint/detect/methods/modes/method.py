@@ -171,7 +171,7 @@ def _absorb_enclosed(visits: list[Visit], longest: int) -> tuple[list[Visit], li
 
 
 def _absorb_others(visits: list[Visit], longest: int, means: NDArray[np.float64]) -> tuple[list[Visit], list[Visit]]:
-    """Merge visits of at most ``longest`` values into the neighbour of the nearer level, or the next if both are equal."""
+    """Merge visits of at most ``longest`` values into the neighbour of the nearer level, at equal levels the next."""
     kept: list[Visit] = []
     ignored: list[Visit] = []
     start = visits[0].first

@@ -144,7 +144,7 @@ class _Settings:
         return window_width(self.rule, self.radius, compatible=self.compatible)
 
     def readable(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``values``, without those beyond single precision if Skia's way is asked for, as it cannot read them."""
+        """Return ``values``, without those beyond single precision if Skia's way is asked for."""
         return np.where(np.abs(values) > np.finfo(np.float32).max, np.nan, values) if self.compatible else values
 
     def unit_of(self, measured: NDArray[np.float64]) -> float:

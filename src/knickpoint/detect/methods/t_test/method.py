@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Statistics of windows, one element a window: weighted ``mean``, ``variance`` around it, ``count``, plain ``level``."""
+    """Statistics of windows, one element each: weighted ``mean``, ``variance`` around it, ``count``, plain level."""
 
     mean: Floats
     variance: Floats
@@ -141,7 +141,7 @@ def _effect(before: Floats, after: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """For every place: ``t`` without sign, values in its windows, size of the change and its share of the level before."""
+    """For every place: absolute t, values in its windows, size of the change and its share of the level before."""
 
     t: Floats
     values_before: Floats

@@ -71,7 +71,7 @@ class _Changes:
 
 
 def recognise_exact(subject: Subject, effect: float) -> Pattern | None:
-    """Return the findings of exact values, None where they are not exact, change too seldom, or are noise in whole numbers.
+    """Return the findings of exact values, None where they are not exact, change too seldom, or are rounded noise.
 
     ``effect`` is the share of the level that usual changes move it by until they are a drift.
     """

@@ -1,4 +1,4 @@
-"""Turn a model of steps and slow changes into findings: each with its size, the interval of it, and what it rests on."""
+"""Turn a model of steps and slow changes into findings: each with its size, its interval, and its evidence."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def interval_checks(estimate: SizeEstimate) -> tuple[Check, ...]:
 
 
 def reference_checks(levels: NDArray[np.float64], end: float) -> tuple[Check, ...]:
-    """Return the distance of the level at the ``end`` of a drift from the lowest and the highest of ``levels`` up to its start.
+    """Return the distances of the level at the ``end`` of a drift from the lowest and highest of ``levels`` before.
 
     One of the two is the best level so far; which one depends on what is measured.
     """

@@ -85,7 +85,7 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
 
 
 def _steps_beside(subject: Subject, scaled: Floats, moved: Floats, *, evidence: bool = True) -> tuple[Step, ...]:
-    """Return the steps in values less what slopes have ``moved`` them by, without those that rounding or its misfit make."""
+    """Return the steps in values less what slopes ``moved`` them, without those of rounding or a misfit."""
     smallest = _NEGLIGIBLE * float(np.abs(moved).max(initial=0.0))
     return tuple(step for step in subject.search(scaled - moved, evidence=evidence) if abs(step.size) > smallest)
 

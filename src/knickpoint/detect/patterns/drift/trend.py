@@ -90,7 +90,7 @@ class Trend:
         return max(float(overlaps @ unexplained @ overlaps), 0.0) * self.noise**2 * self.inflation
 
     def _slopes_beside_levels(self) -> tuple[Floats, Floats]:
-        """Return the mean of each slope on each level (levels x slopes), and the covariance of their rates beside these."""
+        """Return the mean of each slope on each level (levels x slopes), and the covariance of their rates."""
         columns, firsts = slope_columns(self.fitted.size, self.slopes), np.array([0, *self.places])
         counts = np.diff(firsts, append=self.fitted.size)
         means = np.add.reduceat(columns, firsts, axis=1) / counts
@@ -117,7 +117,7 @@ def fit_trend(values: Floats, places: tuple[int, ...], slopes: tuple[Slope, ...]
 
 
 def advantage(steps: Trend, sloped: Trend) -> float:
-    """Return by how much the model with slopes is better than the one with ``steps`` alone: twice the logarithm of odds.
+    """Return by how much slopes improve the model with ``steps`` alone: twice the logarithm of odds.
 
     Both are judged by the smaller noise, and by the smaller inflation: a model that does not fit makes noise of its
     misfit.
@@ -172,7 +172,7 @@ def best_slope(values: Floats, places: tuple[int, ...]) -> tuple[Slope, float] |
 
 
 def start_interval(values: Floats, places: tuple[int, ...], slope: Slope, worth: float) -> int:
-    """Return the number of values that the start of ``slope`` may be off: the farthest one that explains less by at most ``worth``."""
+    """Return by how many values the start of ``slope`` may be off: the farthest explains less by at most ``worth``."""
     reach = max(0, slope.end - SHORTEST)
     starts = np.unique(np.append(np.linspace(0, reach, 2 * GRID).round().astype(np.int64), (slope.start, slope.end)))
     explained = explain_slopes(values, places, starts)[:, np.searchsorted(starts, slope.end)]

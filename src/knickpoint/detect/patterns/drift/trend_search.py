@@ -93,7 +93,7 @@ class _Searches:
         self._found: dict[bytes, Places] = {}
 
     def __call__(self, values: Floats, moved: Floats) -> Places | None:
-        """Return the steps in ``values`` less what slopes have ``moved`` them by, None where too many were asked for."""
+        """Return the steps in ``values`` less what slopes have ``moved`` them, None where too many were asked for."""
         key = moved.tobytes()
         if key not in self._found:
             if len(self._found) >= self._most:

@@ -1,4 +1,4 @@
-"""What changed from one regime of a series to the next: a new mode, a vanished one, other shares, or all modes shifted."""
+"""Changes from one regime to the next: a new mode, a vanished one, other shares, or all modes shifted."""
 
 from __future__ import annotations
 
@@ -218,6 +218,6 @@ def _count_visits(places: NDArray[np.int64]) -> int:
 
 
 def error_of_size(rare: RareLevel, centre: float) -> float:
-    """Return the standard error of the mean of the values because the share of the level is only known from so many visits."""
+    """Return the standard error of the mean of the values when the share of the level is known from few visits."""
     share = rare.share
     return abs(rare.level - centre) * math.sqrt(share * (1 - share) / rare.since)

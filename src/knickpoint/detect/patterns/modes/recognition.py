@@ -85,7 +85,7 @@ class _Description:
 
 @dataclass(frozen=True, slots=True)
 class _Modes:
-    """The modes of a series that flips, its regimes, what changed from each to the next, and the log-odds of flipping."""
+    """The modes of a series that flips, its regimes, the changes between them, and the log-odds of flipping."""
 
     visits: Visits
     regimes: tuple[Regime, ...]
@@ -245,7 +245,7 @@ def _finished(step: Step, description: _Description) -> Step:
 
 
 def _error_of_shares(values: Floats, modes: _Modes, regimes: tuple[Regime, Regime]) -> float:
-    """Return the standard error of the difference of the mean levels of two regimes, whose visits are independent draws."""
+    """Return the standard error of the difference of mean levels of two regimes, whose visits are independent draws."""
     variance = 0.0
     for regime in regimes:
         levels = levels_in(values, modes.visits, regime)

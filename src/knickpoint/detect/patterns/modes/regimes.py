@@ -215,7 +215,7 @@ class Regimes:
 
 @dataclass(frozen=True, slots=True)
 class _Prices:
-    """Log likelihoods: ``flipping`` from a start (rows: ``starts``) to a last visit, and of what begins with each visit.
+    """Log likelihoods of ``flipping`` from a start (row) to a last visit, and of what begins with each visit.
 
     That is a ``step``, a ``change`` from or to a level, or ``other`` flipping after flipping.
     """
@@ -286,7 +286,7 @@ def _price(visits: Visits) -> _Prices:
 
 
 def _same_mode(modes: Places) -> tuple[Places, Places]:
-    """Return the visits before and after each one to the same mode: -1, and the number of visits, where there is none."""
+    """Return the visits before and after each one to the same mode; -1, and the number of visits, without one."""
     before, after = np.full(modes.size, -1), np.full(modes.size, modes.size)
     for mode in range(int(modes.max()) + 1):
         places = np.flatnonzero(modes == mode)

@@ -1,4 +1,4 @@
-"""Make the tables of a new store, the triggers that keep the audit log append-only, and those that note changes of data."""
+"""Make the tables of a new store, with triggers for an append-only audit log and for changes of data."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class PastChanges:
 
 @dataclass(frozen=True, slots=True)
 class ParamHistory:
-    """How traces moved by the groups that the param ``name`` makes, one entry for each change that a trace with relatives made.
+    """Moves of traces by the groups that the param ``name`` makes, one entry for each change of a trace with relatives.
 
     ``together`` is the share of the relatives of those that made it who made it as well, ``apart`` that of the others.
     ``first`` and ``last`` are the columns of the change.
@@ -102,7 +102,7 @@ class Kinship:
 
 
 def group_by_params(keys: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """Return the groups of traces with one value, by the name of the param, for params that divide the traces into groups.
+    """Return the groups of traces by the values of each param that divides the traces into groups.
 
     ``keys`` are trace keys. A param with one value for all, or another value for each, divides nothing; of params that
     divide alike, the first by name stands for all.
@@ -185,7 +185,7 @@ def read_history(past: PastChanges, name: str, groups: NDArray[np.int64]) -> Par
 
 
 def learn_kinship(histories: Iterable[ParamHistory], column: int, *, near: int) -> list[Kinship]:
-    """Return the params that carry kinship, learnt from the changes that are not ``near`` the ``column`` to be judged."""
+    """Return the params that carry kinship, learnt from changes that are not ``near`` the ``column`` to be judged."""
     learnt = (
         _learn(history, (history.first > column + near) | (history.last < column - near)) for history in histories
     )

@@ -43,7 +43,7 @@ class Kin:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """For each trace how far its levels lie apart, in standard errors, the chance that it moved, and whether it belongs.
+    """How far the levels of each trace lie apart (standard errors), the chance that it moved, and whether it belongs.
 
     ``way`` is 1 where the siblings moved up and -1 where they moved down; ``separation`` is positive in that direction.
     ``kin`` has what the relatives of each trace say, None where it has none.

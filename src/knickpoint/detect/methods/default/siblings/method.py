@@ -312,7 +312,7 @@ def _several_step_at(plain: Sequence[PlainStep], others: Sequence[int]) -> list[
 
 
 def _is_step(view: View, change: SharedChange) -> bool:
-    """Return True if two levels describe the traces that moved better than a line: a slow drift of several is not a step."""
+    """Return True if two levels describe the moved traces better than a line: a slow drift of several is not a step."""
     part = slice(change.first, change.stop)
     values, held = view.values[:, part], view.held[:, part]
     moved = judge_siblings(separations(values, held, view.memory)[:, change.column - change.first - 1]).belongs
@@ -334,7 +334,7 @@ def _members(view: View, columns: Sequence[int], histories: Sequence[ParamHistor
 
 
 def _separations_at(view: View, column: int, columns: Sequence[int], own: Mapping[int, float]) -> NDArray[np.float64]:
-    """Return the distance between the levels of each trace at ``column``, from the one of ``columns`` before to the next one.
+    """Return the distance between the levels of each trace at ``column``, taken between its neighbours in ``columns``.
 
     ``own`` has what is known of some rows.
     """
@@ -348,7 +348,7 @@ def _separations_at(view: View, column: int, columns: Sequence[int], own: Mappin
 
 
 def _with_shared(trace: _Trace, found: Detection, places: Sequence[_Place], *, keep: bool) -> Detection:
-    """Return the detection of one trace with the shared changes that it moved with, and those that it did not as rejected."""
+    """Return the detection of one trace with its shared changes, and those that it did not join as rejected."""
     levels = {step.index: step for step in found.steps if step.kind is FindingKind.STEP}
     added: dict[int, _Reason] = {}
     examined: list[Candidate] = []
