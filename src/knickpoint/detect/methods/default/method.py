@@ -70,11 +70,12 @@ def location_checks(found: Segmentation, number: int) -> tuple[Check, ...]:
 
 
 def candidate_checks(
-    model: TrainedModel, found: Segmentation, number: int, acceptance: Acceptance
+    model: TrainedModel, found: Segmentation, number: int, acceptance: Acceptance, of_bound: tuple[Check, ...]
 ) -> tuple[Check, ...]:
     """Return the score of candidate ``number`` with its bound, what adds up to the score, and what to the bound.
 
-    These are certainty, the strongest features with their values, all other features together, and the start.
+    These are certainty, the strongest features with their values, all other features together, and the start;
+    ``of_bound`` are the checks of the bound, which all candidates share.
     """
     score, bound = float(found.scores[number]), acceptance.bound
     added = take_parts(model.forest, found.features[number])
@@ -90,7 +91,7 @@ def candidate_checks(
         rest -= parts[feature]
     checks.append(Check("all other features: add to the log-odds", rest))
     checks.append(Check("log-odds before any feature", model.start))
-    return (*checks, *acceptance.checks)
+    return (*checks, *of_bound)
 
 
 def rejection_reason(score: float, acceptance: Acceptance, false_alarms: float) -> str:
@@ -266,14 +267,14 @@ def _steps_of(
         return ()
     scores = found.scores.tolist()
     strongest = sorted(kept, key=lambda number: -scores[number])
-    model = load_model()
+    model, of_bound = load_model(), acceptance.checks if evidence else ()
     return build_steps(
         values,
         series.rows[found.indices[strongest]].tolist(),
         method="default",
         scores=[scores[number] for number in strongest],
         evidence=[
-            candidate_checks(model, found, number, acceptance) if evidence else location_checks(found, number)
+            candidate_checks(model, found, number, acceptance, of_bound) if evidence else location_checks(found, number)
             for number in strongest
         ],
     )
@@ -300,12 +301,13 @@ def _candidates_of(
 ) -> tuple[Candidate, ...]:
     """Return all candidates of the search with their checks."""
     model, rows = load_model(), series.rows[found.indices].tolist()
+    of_bound = acceptance.checks
     numbered = zip(rows, found.scores.tolist(), (found.rounds < 0).tolist(), strict=True)
     return tuple(
         Candidate(
             row,
             accepted,
-            candidate_checks(model, found, number, acceptance),
+            candidate_checks(model, found, number, acceptance, of_bound),
             "" if accepted else rejection_reason(score, acceptance, false_alarms),
         )
         for number, (row, score, accepted) in enumerate(numbered)

@@ -74,8 +74,8 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     def places_beside(scaled: Floats, moved: Floats) -> tuple[int, ...]:
         return _places_of(subject, _steps_beside(subject, scaled, moved, evidence=False))
 
-    found = search_trend(values / unit, places, places_beside)
-    if found is None or found.advantage < BETTER:
+    found = search_trend(values / unit, places, places_beside, BETTER)
+    if found is None:
         return None
     trend = found.trend
     beside = _steps_beside(subject, values / unit, trend.moved())

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.patterns.drift.trend import Slope, Trend, advantage, best_slope, fit_trend, rises_of
 from knickpoint.model.distribution import MAD
+from knickpoint.native.regions import level_medians
 
 Floats = NDArray[np.float64]
 Places = tuple[int, ...]
@@ -55,8 +55,8 @@ class SearchedTrend:
     advantage: float
 
 
-def search_trend(values: Floats, places: Places, search: PlaceSearch) -> SearchedTrend | None:
-    """Return the best model with slopes of ``values`` (finite, 1-D), None where none is better than steps.
+def search_trend(values: Floats, places: Places, search: PlaceSearch, least: float) -> SearchedTrend | None:
+    """Return the best model with slopes of ``values`` (finite, 1-D), None where none is better than steps by ``least``.
 
     ``places`` are the steps of the first search, ``search`` finds steps beside slopes.
     """
@@ -76,13 +76,15 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch) -> Searche
     noise, inflation = (min(getattr(trend, name) for trend in [steps, *sloped]) for name in ("noise", "inflation"))
     best = min(sloped, key=lambda trend: trend.cost(noise, inflation))
     better = advantage(steps, best)
-    if better <= 0:
-        return None
     # What the search of steps rejects may still describe the values better than a slope does.
     most = _MOST_STAIRS if len(places) < 2 else 0
     beside = min(most + len(places), _MOST_STEPS)
-    stairs = [*_stairs(values, steps, most), *_stairs(values, fit_trend(values, best.places, ()), beside)]
-    return SearchedTrend(best, min([better, *(advantage(each, best) for each in stairs)]))
+    for start, further in ((steps, most), (fit_trend(values, best.places, ()), beside)):
+        for stairs in _stairs(values, start, further if better >= least else 0):
+            better = min(better, advantage(stairs, best))
+            if better < least:
+                break
+    return SearchedTrend(best, better) if better >= least else None
 
 
 class _Searches:
@@ -114,17 +116,18 @@ def _stairs(values: Floats, trend: Trend, most: int) -> Iterator[Trend]:
 
 def _further_step(trend: Trend) -> int | None:
     """Return the place between the steps of ``trend`` that divides a level best, None if all levels are too short."""
-    values = trend.clipped
-    best: tuple[float, int] | None = None
-    for first, end in pairwise((0, *trend.places, values.size)):
-        level = values[first:end] - values[first:end].mean()
-        if level.size < 2 * _SHORTEST_LEVEL:
-            continue
-        before = np.arange(_SHORTEST_LEVEL, level.size - _SHORTEST_LEVEL + 1)
-        explained = np.square(np.cumsum(level)[before - 1]) * level.size / (before * (level.size - before))
-        place = int(np.argmax(explained))
-        best = max(best or (0.0, 0), (float(explained[place]), first + int(before[place])))
-    return best[1] if best else None
+    values, firsts = trend.clipped, np.array([0, *trend.places])
+    counts = np.diff(firsts, append=values.size)
+    sizes = np.repeat(counts, counts)
+    # Values of a level before each place, and behind it; the sum of a level less its mean is 0, so sums may run on.
+    before = np.arange(values.size) - np.repeat(firsts, counts)
+    behind = sizes - before
+    level = values - np.repeat(np.add.reduceat(values, firsts) / counts, counts)
+    sums = np.append(0.0, np.cumsum(level)[:-1])
+    explained = np.square(sums) * sizes / (np.maximum(before, 1) * behind)
+    explained[(before < _SHORTEST_LEVEL) | (behind < _SHORTEST_LEVEL)] = -1.0
+    place = int(np.argmax(explained))
+    return place if explained[place] >= 0 else None
 
 
 def _fits(sloped: Trend, steps: Trend) -> bool:
@@ -140,7 +143,7 @@ def _starts(values: Floats, places: Places) -> list[Places]:
     """Return the sets of steps to begin with, without those of more than :data:`_MOST_STEPS`."""
     if not places:
         return [()]
-    jumps = np.diff([float(np.median(part)) for part in np.split(values, places)])
+    jumps = np.diff(level_medians(values, places))
     largest = places[int(np.argmax(np.abs(jumps)))]
     distances = np.abs(jumps - np.median(jumps))
     bound = _STANDS_OUT * MAD * float(np.median(distances))

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.patterns.modes.regimes import Regime, Visits
+from knickpoint.detect.patterns.modes.regimes import Regime, Visits, medians_of_modes
 
 _ALIKE: Final = 3.0
 """Standard deviations within modes by which the shifts of the modes may differ, if all of them are one shift."""
@@ -38,14 +38,9 @@ class Change:
 
 def levels_in(values: Floats, visits: Visits, regime: Regime) -> Floats:
     """Return the median of each mode of a regime, in that regime alone."""
-    part, labels = values[regime.first : regime.last + 1], visits.labels[regime.first : regime.last + 1]
-    own = [part[labels == mode] for mode in regime.modes]
-    return np.array(
-        [
-            float(np.median(found)) if found.size else visits.levels[mode]
-            for mode, found in zip(regime.modes, own, strict=True)
-        ]
-    )
+    inside = slice(regime.first, regime.last + 1)
+    own = medians_of_modes(values[inside], visits.labels[inside], visits.levels.size)[list(regime.modes)]
+    return np.where(np.isnan(own), visits.levels[list(regime.modes)], own)
 
 
 def levels_of_regimes(values: Floats, visits: Visits, regimes: Sequence[Regime]) -> list[tuple[float, int]]:

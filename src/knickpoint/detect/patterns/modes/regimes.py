@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.distribution import MAD
 from knickpoint.native.modes import MOST_LEVELS, likeliest_modes
-from knickpoint.native.regions import describe_regions
+from knickpoint.native.regions import level_medians
 
 # Sort the values of a series into modes: the levels that its steps lie between, and the mode of each value.
 
@@ -71,9 +71,7 @@ def find_visits(values: Floats, breaks: Sequence[int]) -> Visits | None:
 
     None where there are more than 64 distinct levels.
     """
-    bounds = [0, *breaks, values.size]
-    medians = np.array([region.median for region in describe_regions(values, bounds) if region])
-    counts = np.diff(bounds)
+    medians, counts = level_medians(values, breaks), np.diff([0, *breaks, values.size])
     noise = _at_least_rounding(values, _noise_within(values, np.repeat(medians, counts), counts.size))
     levels = _distinct_levels(list(zip(medians.tolist(), counts.tolist(), strict=True)), noise)
     return _visits(values, levels, noise)
@@ -97,10 +95,16 @@ def _visits(values: Floats, levels: Floats, noise: float) -> Visits | None:
     for _ in range(_ROUNDS):
         labels = likeliest_modes(values, levels, noise, _FURTHEST, _SWITCH)
         used, labels = np.unique(labels, return_inverse=True)
-        levels = np.array([float(np.median(values[labels == mode])) for mode in range(used.size)])
+        levels = medians_of_modes(values, labels, used.size)
     starts = np.flatnonzero(np.diff(labels, prepend=labels[0] - 1))
     lengths = np.diff(starts, append=values.size)
     return Visits(labels, levels, noise, starts, lengths, labels[starts])
+
+
+def medians_of_modes(values: Floats, labels: Places, count: int) -> Floats:
+    """Return the median of the ``values`` of each of ``count`` modes, ``nan`` where a mode has none."""
+    by_mode = values[np.argsort(labels, kind="stable")]
+    return level_medians(by_mode, np.cumsum(np.bincount(labels, minlength=count))[:-1].tolist())
 
 
 def _at_least_rounding(values: Floats, noise: float) -> float:
