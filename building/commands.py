@@ -18,6 +18,9 @@ from dashboard import DashboardError, build_dashboard
 __all__ = ["BuildKernels", "BuildPackage", "BuildSource", "BuildWheel"]
 
 
+_GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guide"
+
+
 def _build_dashboard() -> None:
     try:
         build_dashboard()
@@ -26,13 +29,22 @@ def _build_dashboard() -> None:
 
 
 class BuildPackage(build_py):
-    """Gather the package, with its dashboard; an editable install serves what `make setup` builds."""
+    """Gather the package, with its dashboard and the guide; an editable install serves what `make setup` builds."""
 
     def run(self) -> None:
         """Build the dashboard where it is not there, then gather the files."""
         if not self.editable_mode:
             _build_dashboard()
         super().run()
+        if not self.editable_mode:
+            self._copy_guide()
+
+    def _copy_guide(self) -> None:
+        """Copy the guide into the package: agents search it, and an editable install reads it where it is."""
+        for page in sorted(_GUIDE.rglob("*.md")):
+            target = Path(self.build_lib, "knickpoint", "agents", "guide", page.relative_to(_GUIDE))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self.copy_file(str(page), str(target))
 
 
 class BuildSource(sdist):

@@ -31,6 +31,7 @@ _SBOM: Final = "knickpoint.cdx.json"
 
 _IN_WHEEL: Final = re.compile(
     r"knickpoint/(?:[a-z_]+/)*(?:\w+\.py|py\.typed|_kernels\.abi3\.so)"
+    r"|knickpoint/agents/(?:instructions|guide/(?:detect/)?[\w-]+)\.md"
     r"|knickpoint/detect/methods/\w+/\w+\.json"
     r"|knickpoint/notify/messages/templates/[\w.]+\.(?:html|md|txt)"
     r"|knickpoint/server/static/(?:index\.html|icon\.svg|views\.json|third-party-licenses\.md|assets/[\w.-]+\.(?:css|js)(?:\.br)?)"
@@ -42,6 +43,7 @@ _IN_WHEEL: Final = re.compile(
 _IN_SOURCE: Final = re.compile(
     r"(?:CHANGELOG\.md|LICENSE|MANIFEST\.in|PKG-INFO|README\.md|pyproject\.toml|setup\.cfg|setup\.py)"
     r"|building/\w+\.py"
+    r"|docs/guide/(?:detect/)?[\w-]+\.md"
     r"|frontend/(?:\.npmrc|index\.html|package\.json|package-lock\.json|tsconfig\.json|vite\.config\.ts)"
     r"|frontend/(?:public|src)/(?:[\w.-]+/)*[\w.-]+\.(?:css|svg|ts)"
     r"|src/knickpoint\.egg-info/[\w.-]+"

@@ -24,6 +24,7 @@ _SERVER_AND_MORE: Final = {
     "pool": "cluster",
     "agent": "cluster",
     "devices": "cluster",
+    "mcp": "mcp",
 }
 """Command → the extra that it names first: what is missing of it."""
 

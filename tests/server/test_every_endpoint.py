@@ -41,7 +41,7 @@ from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.quarantine import Quarantine, QuarantineState
 from knickpoint.server import create_app
 from knickpoint.server.dashboard import STATIC
-from knickpoint.server.routes import routers
+from knickpoint.server.routes import agents, routers
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionRequest
 from knickpoint.store.quarantines import StoredQuarantine
@@ -75,6 +75,7 @@ GET    /link/{text}                           404
 POST   /link/{text}                           404
 GET    /docs                                  200
 GET    /docs.css                              200
+POST   /mcp                                   401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/openapi.json                   200
 GET    /api/v1/me                             200 200 200 200 200 200 200 200 200 | 200 200 401 401 401
 GET    /api/v1/me/settings                    200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
@@ -195,8 +196,8 @@ def read_table() -> Mapping[str, tuple[int, ...]]:
 def endpoints(app: FastAPI) -> set[str]:
     """Return the endpoints that ``app`` has: those of the API, and all others that are routes of their own."""
     found = {
-        f"{method} /api/v1{route.path}"
-        for router in routers()
+        f"{method} {prefix}{route.path}"
+        for prefix, router in [*(("/api/v1", each) for each in routers()), ("", agents.router)]
         for route in router.routes
         if isinstance(route, APIRoute)
         for method in route.methods or ()
@@ -316,6 +317,7 @@ class Served:
             "GET /api/v1/alerts/{name}/record": {"name": "closed alert"},
             "PUT /api/v1/alerts/{name}": {"name": f"spare-{column}", "json": {"repository": CLOSED}},
             "DELETE /api/v1/alerts/{name}": {"name": f"spare-{column}"},
+            "POST /mcp": {"json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}},
             "GET /api/v1/missing": of_closed,
             "GET /api/v1/comparison": {"params": {"repository": CLOSED, "base": commit_hash(20)}},
             "POST /api/v1/comparison": {

@@ -24,6 +24,7 @@ _EXTRAS: Final = {
     "buckets": ("fsspec", "s3fs"),
     "gcs": ("gcsfs",),
     "parquet": ("pyarrow",),
+    "mcp": ("mcp", "mcp_types"),
 }
 """Extra → the packages that come with it, as they are imported."""
 

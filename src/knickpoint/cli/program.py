@@ -166,6 +166,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "The instance": {
         "serve": ("serve", "Run an instance: the API and the dashboard, a worker, imports."),
+        "mcp": ("mcp", "Serve an instance to AI agents, as tools of the Model Context Protocol."),
         "worker": ("worker", "Import new files, and run the alerts on new results and by schedule."),
         "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
         "backup": ("backup", "Copy the whole instance into one file while it is in use."),

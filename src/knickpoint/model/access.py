@@ -6,7 +6,7 @@ repository or for some. A *role* is a named set of permissions for people; the *
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -72,6 +72,11 @@ class Grants:
         empty: frozenset[Permission] = frozenset()
         merged = {name: self.repositories.get(name, empty) | other.repositories.get(name, empty) for name in names}
         return Grants(self.everywhere | other.everywhere, merged)
+
+    def only(self, permissions: Collection[Permission]) -> Grants:
+        """Limit the grants to ``permissions``."""
+        kept = frozenset(permissions)
+        return Grants(self.everywhere & kept, {name: some & kept for name, some in self.repositories.items()})
 
     def allow(self, permission: Permission, repository: str) -> bool:
         """Return True if ``permission`` is granted for the repository of this name."""

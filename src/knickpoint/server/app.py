@@ -29,7 +29,7 @@ from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_ids import RequestIds
 from knickpoint.server.request_limits import RequestLimits, limit_request
 from knickpoint.server.request_origin import AuditAddress, ForwardedHeaders
-from knickpoint.server.routes import routers, state
+from knickpoint.server.routes import agents, routers, state
 from knickpoint.server.sign_in import add_sign_in
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ def _routes(*, whole: bool) -> tuple[BaseRoute, ...]:
         undeclared = routes_without_caller(router)
         assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
         holder.include_router(router, prefix=_PREFIX, responses=ERRORS, dependencies=checks)
-    holder.include_router(state.usual_addresses, dependencies=checks, include_in_schema=False)
+    usual = [state.usual_addresses, agents.router] if whole else [state.usual_addresses]
+    for router in usual:
+        holder.include_router(router, dependencies=checks, include_in_schema=False)
     return tuple(holder.router.routes)
 
 

@@ -112,7 +112,7 @@ _HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-_PRIVATE: Final = ("/api/", "/metrics", "/sign-in", "/sign-out", "/link/")
+_PRIVATE: Final = ("/api/", "/mcp", "/metrics", "/sign-in", "/sign-out", "/link/")
 """Beginnings of paths whose answers depend on the caller, so that nothing may keep them."""
 
 _LONGEST_SHOWN: Final = 253
