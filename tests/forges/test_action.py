@@ -25,6 +25,8 @@ _TOP = Path(__file__).parent.parent.parent
 _ACTION = _TOP / "action.yml"
 _COMPONENT = _TOP / "templates" / "check.yml"
 _NAMES = [f"b{number}" for number in range(4)]
+_MORE_NAMES = [f"b{number}" for number in range(6)]
+"""As many as have a common move."""
 
 
 def _variables(**more: str) -> dict[str, str]:
@@ -51,9 +53,9 @@ class Project:
         return directory
 
 
-def _results(path: Path, commit: str, level: float) -> None:
+def _results(path: Path, commit: str, level: float, names: Sequence[str] = _NAMES) -> None:
     wobble = 1 + 0.003 * (int(commit[:4], 16) % 5)
-    rows = [f"{commit},{name},ms,{level * wobble}" for name in _NAMES]
+    rows = [f"{commit},{name},ms,{level * wobble}" for name in names]
     path.write_text("\n".join(["commit,benchmark,unit,value", *rows, ""]), encoding="utf-8")
 
 
@@ -138,6 +140,28 @@ def test_a_slower_pull_request_fails_and_says_so_in_a_comment(
     assert "::error title=" in ran.printed
     assert "Do not merge: 4 regressed" in github.notes[0].body
     assert (tmp_path / "pull-runner" / "summary.md").read_text(encoding="utf-8") == github.notes[0].body
+
+
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+def test_what_moved_together_on_a_machine_alike_does_not_pass(project: Project, tmp_path: Path, service: str) -> None:
+    push = project.checkout(tmp_path / "push", project.main[-1])
+    for commit in project.main:
+        _results(push / f"{commit}.csv", commit, 10.0, _MORE_NAMES)
+    files = "\n".join(f"{commit}.csv" for commit in project.main)
+    given = {"branch": f"history-for-{service}"}
+    assert _job(push, given | {"results": files}, "push", {}, "http://127.0.0.1:1").passed
+    pull = project.checkout(tmp_path / "pull", project.patch)
+    _results(pull / "new.csv", project.patch, 20.0, _MORE_NAMES)
+    given |= {"results": "new.csv"}
+    if service == "github":
+        with serving(GitHubServer(head=project.patch)) as forge:
+            ran = _job(pull, given, "pull_request", _pull_request(project.patch), forge.url)
+        assert (ran.passed, ran.steps[-1]) == (False, "Verdict")
+    else:
+        with serving(GitLabServer(head=project.patch)) as forge:
+            code, printed = _pipeline_of_merge_request(pull, given | {"job": "measure"}, project, forge)
+        assert code == 1, printed
+    assert "All 6 moved together" in forge.notes[0].body.replace("<code>", "")
 
 
 @pytest.mark.long
