@@ -14,7 +14,8 @@ from tests.server.story import REPOSITORY
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance
-from knickpoint.instance.alert_definition import read_alert
+from knickpoint.instance.alert_definition import read_alert, remove_alert, set_alert
+from knickpoint.model.alert import Alert
 from knickpoint.store.commits.commit_rows import Release
 
 pytestmark = pytest.mark.browser
@@ -93,10 +94,10 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
     page.get_by_label("Direction").select_option("worse")
     page.get_by_label("Judge all samples of a commit").check()
     page.get_by_label("Compare drifts with").fill("v9")
-    page.get_by_role("button", name="Dry run").click()
+    page.get_by_role("button", name="Apply …").click()
     expect(page.get_by_role("alert")).to_contain_text("has no tag of that name")
     page.get_by_label("Compare drifts with").fill("best")
-    page.get_by_role("button", name="Dry run").click()
+    page.get_by_role("button", name="Apply …").click()
     expect(page.get_by_role("status", name="Dry run")).to_contain_text("2 of 2 traces judged")
     written = page.locator(".alert-editor pre").inner_text()
     (name, settings), *_ = tomllib.loads(written)["alerts"].items()
@@ -106,8 +107,47 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
     expect(page.get_by_role("link", name="Download")).to_have_attribute("download", "alert.toml")
 
     page.get_by_label("Method", exact=True).fill("guess")
-    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("button", name="Apply …").click()
     expect(page.get_by_role("alert")).to_contain_text("guess")
+
+
+def test_an_alert_is_applied_after_its_effect_was_shown_and_taken_back(
+    browse: Callable[[str], Page],
+) -> None:
+    page = browse("/alerts?edit=1")
+    keep = page.get_by_label("Also keep watching everything else")
+    expect(keep).to_be_checked()
+    page.get_by_label("Name", exact=True).fill("small")
+    page.get_by_label("Query; empty").fill("benchmark=nothing")
+    keep.uncheck()
+    page.get_by_role("button", name="Apply …").click()
+    effect = page.get_by_role("status", name="Dry run")
+    expect(effect).to_contain_text("2 changes would no longer be watched by any alert")
+    expect(page.get_by_role("button", name="Yes, apply and let them go")).to_be_visible()
+    keep.check()
+    page.get_by_role("button", name="Apply …").click()
+    expect(effect).to_contain_text("No finding would come or go")
+    page.get_by_role("button", name="Yes, apply").click()
+    table = page.get_by_role("table", name="Alerts")
+    expect(table.get_by_role("row")).to_have_count(3)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Took it back")).to_be_visible()
+    expect(table.get_by_role("row")).to_have_count(2)
+
+
+def test_removing_an_alert_shows_first_what_goes(browse: Callable[[str], Page], served: tuple[Instance, str]) -> None:
+    instance, _ = served
+    for name in ("default", "other"):
+        set_alert(instance, Alert(name), who="ada")
+    try:
+        page = browse("/alerts?name=other")
+        page.get_by_role("button", name="Remove …").click()
+        expect(page.get_by_role("status").get_by_text("No finding would come or go.")).to_be_visible()
+        page.get_by_role("button", name="Yes, remove it").click()
+        expect(page.get_by_role("table", name="Alerts").get_by_role("row")).to_have_count(2)
+    finally:
+        for name in instance.store.findings.alert_definitions.stored():
+            remove_alert(instance, name, who="ada")
 
 
 def test_the_editor_writes_the_number_of_the_samples_that_an_alert_judges(
@@ -121,7 +161,7 @@ def test_the_editor_writes_the_number_of_the_samples_that_an_alert_judges(
     written = tomllib.loads(page.locator(".alert-editor pre").inner_text())
     assert written["alerts"]["tail"] == {"summary": "p99"}
     page.get_by_label("Judge all samples of a commit").check()
-    page.get_by_role("button", name="Dry run").click()
+    page.get_by_role("button", name="Apply …").click()
     expect(page.get_by_role("alert")).to_contain_text("Remove one of them")
 
 

@@ -73,7 +73,8 @@ def test_an_alert_that_finds_too_much_is_counted_before_and_taken_back_afterward
     knick("alerts", "set", "wild", "method=threshold", "minimum_effect=0.001")
     knick("run")
     assert len(found(knick)) > 5 * len(usual)
-    knick("alerts", "remove", "wild")
+    assert knick("alerts", "remove", "wild").code == 2
+    knick("alerts", "remove", "wild", "--yes")
     knick("run")
     assert found(knick) == usual
 

@@ -11,7 +11,14 @@ import pytest
 from tests.repositories import GitRepository
 
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance, quarantine_rule
-from knickpoint.instance.alert_definition import changed_settings, prune_alerts, read_alert, remove_alert, set_alert
+from knickpoint.instance.alert_definition import (
+    changed_settings,
+    prune_alerts,
+    read_alert,
+    remove_alert,
+    set_alert,
+    with_default,
+)
 from knickpoint.instance.alert_files import read_alert_files
 from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
 from knickpoint.model.access import AuditKind
@@ -91,6 +98,14 @@ def test_the_default_alert_ends_with_the_first_alert_of_a_person(opened: Opened)
     assert names(instance) == ["b"]
     remove_alert(instance, "b", who="ann")
     assert names(instance) == ["default"]
+
+
+def test_the_default_alert_can_be_kept_beside_the_first_alert_of_a_person(opened: Opened) -> None:
+    instance = opened("")
+    for alert in with_default(instance, Alert("b")):
+        set_alert(instance, alert, who="ann")
+    assert names(instance) == ["b", "default"]
+    assert with_default(instance, Alert("c")) == [Alert("c")]
 
 
 def test_the_configuration_comes_before_the_store(opened: Opened) -> None:

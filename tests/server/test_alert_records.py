@@ -28,9 +28,9 @@ def test_an_unknown_alert_has_no_record(reader: Client) -> None:
 
 
 def test_a_dry_run_has_examples_of_what_it_adds_the_largest_first(client: Client, instance: Instance) -> None:
-    client.post("/api/v1/alerts", json={"name": "idle", "query": "benchmark=idle"})
+    client.post("/api/v1/alerts", json={"name": "idle", "query": "benchmark=idle", "keep_default": False})
     run_alerts(instance.store, instance.alerts)
-    (found,) = client.post("/api/v1/alerts/preview", json={"name": "all"}).json()
+    (found,) = client.post("/api/v1/alerts/preview", json={"name": "all"}).json()["alerts"]
     assert (found["name"], found["added"], found["complete"]) == ("all", 3, True)
     examples = [(each["trace"]["params"]["benchmark"], each["commit"]["hash"]) for each in found["examples"]]
     expected = [("parse", SLOWER), ("print", SLOWER), ("load", FASTER)]

@@ -71,15 +71,15 @@ def test_an_alert_that_is_not_in_the_store_is_not_found(client: Client) -> None:
 def test_a_preview_counts_and_changes_nothing(client: Client) -> None:
     before = listed(client)
     found = client.post(f"{URL}/preview", json={"name": "b", "method": "threshold"}).json()
-    assert found[0]["name"] == "b"
-    assert found[0]["complete"]
-    assert found[0]["judged"] == found[0]["traces"] > 0
+    assert found["complete"]
+    counted = {each["name"]: each for each in found["alerts"]}["b"]
+    assert counted["judged"] == counted["traces"] > 0
     assert listed(client) == before
 
 
 def test_a_preview_without_time_says_that_it_judged_too_little(client: Client) -> None:
-    (found, *_) = client.post(f"{URL}/preview", json={"name": "b", "method": "threshold", "seconds": 0}).json()
-    assert (found["complete"], found["judged"]) == (False, 0)
+    found = client.post(f"{URL}/preview", json={"name": "b", "method": "threshold", "seconds": 0}).json()
+    assert (found["complete"], {each["judged"] for each in found["alerts"]}) == (False, {0})
 
 
 def test_an_admin_of_one_repository_makes_alerts_for_that_one(client: Client, instance: Instance) -> None:
@@ -103,3 +103,22 @@ def test_findings_of_informational_alerts_are_listed_on_request(client: Client, 
         found = client.get(f"/api/v1/changes?{chosen}").json()
         assert found["total"] == listed_before, chosen
         assert found["changes"][0]["members"][0]["alert_kind"] == "informational"
+
+
+def test_the_first_alert_keeps_the_default_one_unless_it_ends_it(client: Client) -> None:
+    asked = {"name": "b", "query": "benchmark=nothing", "keep_default": False}
+    counted = client.post(f"{URL}/preview", json=asked).json()
+    assert counted["ends_default"]
+    assert counted["takes_changes"]
+    assert counted["unwatched"] > 0
+    assert not client.post(f"{URL}/preview", json={**asked, "keep_default": True}).json()["takes_changes"]
+    make(client)
+    assert {"b", "default"} <= set(listed(client))
+
+
+def test_ending_the_default_alert_takes_an_admin_of_everything(client: Client, instance: Instance) -> None:
+    token = create_token(instance.store, "one", [Permission.ADMIN], by="ada", repositories=(REPOSITORY,))
+    headers = {"authorization": f"Bearer {token.secret}"}
+    asked = {"name": "b", "repository": REPOSITORY, "keep_default": False}
+    assert client.post(URL, json=asked, headers=headers).status_code == 403
+    assert client.post(URL, json={**asked, "keep_default": True}, headers=headers).status_code == 201

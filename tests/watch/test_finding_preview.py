@@ -17,7 +17,13 @@ from knickpoint.model.change_point import Condition, Status
 from knickpoint.model.query import Query
 from knickpoint.store import Store
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
-from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts, preview_kinds
+from knickpoint.watch.alert_config.finding_preview import (
+    AlertEffect,
+    Preview,
+    preview_alerts,
+    preview_effect,
+    preview_kinds,
+)
 from knickpoint.watch.detection.alert_settings import Filter
 from knickpoint.watch.triage.decisions import Targets, decide
 
@@ -195,3 +201,58 @@ def test_another_kind_of_an_alert_takes_what_it_alone_found_from_the_work_list_a
     apply_alerts(found.store, [quiet, PARSE], who="ada")
     found.run(quiet, PARSE)
     assert preview_kinds(found.store, {"all": ALL, "parse": PARSE}, ["all"]) == {"all": Preview(on_list=2)}
+
+
+def effect_of(world: World, *alerts: Alert, kinds: Sequence[str] = ()) -> AlertEffect:
+    return preview_effect(world.store, alerts, judging={"all", "parse"}, kinds=kinds, seconds=60.0)
+
+
+def test_a_change_counts_once_however_many_alerts_lose_it(found: World) -> None:
+    effect = effect_of(found, QUICK)
+    assert (effect.unwatched, effect.members, effect.decided, effect.takes_changes) == (1, 0, 1, True)
+    assert effect.text == "1 change would no longer be watched by any alert (1 decided)"
+
+
+def test_members_that_leave_a_change_which_stays_are_counted_apart(found: World) -> None:
+    effect = effect_of(found, PARSE)
+    assert (effect.unwatched, effect.members, effect.takes_changes) == (0, 2, True)
+    assert effect.text == "2 change points would leave changes that stay (1 decided)"
+
+
+def test_what_another_alert_watches_needs_no_consent(found: World) -> None:
+    effect = effect_of(found, ALL)
+    assert (effect.unwatched, effect.takes_changes, effect.text) == (0, False, "no finding would come or go")
+
+
+def test_changes_that_leave_the_work_list_need_consent(found: World) -> None:
+    effect = effect_of(found, replace(ALL, kind=AlertKind.INFORMATIONAL), PARSE, kinds=["all"])
+    assert (effect.unwatched, effect.off_list, effect.members, effect.takes_changes) == (0, 0, 2, True)
+
+
+def test_without_the_time_to_count_nothing_is_called_safe(found: World) -> None:
+    hurried = preview_effect(found.store, [PARSE], judging=["all"], seconds=0.0)
+    assert (hurried.members, hurried.takes_changes) == (0, True)
+
+
+def test_changes_without_an_alert_are_known_before_and_after_the_run_that_takes_them(found: World) -> None:
+    other = Alert("other", query="benchmark=none", method="threshold")
+    findings, repositories = found.store.findings, [found.repository]
+    lost = {found.points("parse")[0].change_id}
+    assert not findings.unwatched_lately(repositories)
+    findings.alerts_in_force.replace([other])
+    assert findings.unwatched_lately(repositories) == lost
+    assert found.run(other).unwatched == 1
+    assert findings.unwatched_lately(repositories) == lost
+    assert found.run(other).unwatched == 0
+    found.run(ALL, PARSE)
+    assert not findings.unwatched_lately(repositories)
+
+
+def test_a_query_that_leaves_traces_out_leaves_their_changes_unwatched(found: World) -> None:
+    assert found.run(replace(ALL, query="benchmark=none")).unwatched == 1
+
+
+def test_changes_that_the_data_take_back_count_as_watched(found: World) -> None:
+    found.measure({"print": levels((20, 8.0))})
+    assert found.run(ALL, PARSE).unwatched == 0
+    assert not found.store.findings.unwatched_lately([found.repository])

@@ -5,7 +5,8 @@ import {
   type Schemas,
   type Alert,
   type AlertSettings,
-  type AlertPreview,
+  type AlertEffect,
+  type NewAlert,
   type AlertRecord,
   type AlertQuality,
   type AuditEntry,
@@ -311,8 +312,9 @@ export const api = {
   alerts: (signal?: AbortSignal) => get<Alert[]>(apiUrl("alerts"), signal),
   alertRecord: (name: string, signal?: AbortSignal) =>
     get<AlertRecord>(apiUrl(`alerts/${encodeURIComponent(name)}/record`), signal),
-  previewAlert: (alert: AlertSettings & { name: string }) => post<AlertPreview[]>(apiUrl("alerts/preview"), alert),
-  createAlert: (alert: AlertSettings & { name: string }) => post<unknown>(apiUrl("alerts"), alert),
+  previewAlert: (alert: NewAlert & { removed?: boolean }) => post<AlertEffect>(apiUrl("alerts/preview"), alert),
+  createAlert: (alert: NewAlert) => post<unknown>(apiUrl("alerts"), alert),
+  removeAlert: (name: string) => remove<unknown>(apiUrl(`alerts/${encodeURIComponent(name)}`)),
   changeAlert: (name: string, alert: AlertSettings) =>
     send<unknown>("PUT", apiUrl(`alerts/${encodeURIComponent(name)}`), alert),
   health: (signal?: AbortSignal) => get<Health>(apiUrl("health"), signal),

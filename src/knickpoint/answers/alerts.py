@@ -17,7 +17,14 @@ from knickpoint.answers.filters import ListFilter
 from knickpoint.answers.traces import TraceAnswer, trace_answer
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories, require, require_everywhere
 from knickpoint.instance import Instance
-from knickpoint.instance.alert_definition import check_settable, preview_change, read_alert, remove_alert, set_alert
+from knickpoint.instance.alert_definition import (
+    check_settable,
+    preview_change,
+    read_alert,
+    remove_alert,
+    set_alert,
+    with_default,
+)
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.alert import SINCE_START, Alert, AlertDirection, AlertKind, AlertSeverity
 from knickpoint.model.change_point import Condition, Sighting, Status
@@ -93,6 +100,10 @@ class NewAlertRequest(AlertRequest):
     """An alert to make."""
 
     name: Text = Field(min_length=1, max_length=200, description="A name that no alert has, without '/'.")
+    keep_default: bool = Field(
+        default=True,
+        description="Whether the default alert, if it would end with this first alert, is kept in the store beside it.",
+    )
 
 
 class AlertPreviewRequest(NewAlertRequest):
@@ -134,6 +145,23 @@ class PreviewAnswer(Answer):
     examples: list[PreviewExampleAnswer] = Field(description="The largest of the added findings, at most 5.")
 
 
+class AlertEffectAnswer(Answer):
+    """What a change of alerts does, counted over all alerts at once, and to the findings of each."""
+
+    unwatched: int = Field(description="Changes that no alert would watch any more.")
+    off_list: int = Field(description="Changes that would leave the work list, as the kind of an alert changes.")
+    members: int = Field(description="Change points that would leave changes which stay.")
+    decided: int = Field(description="Changes of all these with a decision or a ticket about what leaves.")
+    added: int = Field(description="Change points that are not there yet.")
+    complete: bool = Field(description="Whether all traces were judged. If not, the numbers are 'at least'.")
+    takes_changes: bool = Field(
+        description="Whether changes would go, or may, as the time was up: ask before it is done."
+    )
+    text: str = Field(description="What it does, in words.")
+    ends_default: bool = Field(description="Whether the default alert would end with this one unless it is kept.")
+    alerts: list[PreviewAnswer] = Field(description="What becomes of the findings of each alert that is concerned.")
+
+
 class AlertChangeAnswer(Answer):
     """An alert that was set or removed."""
 
@@ -159,7 +187,7 @@ def create_alert(instance: Instance, caller: Caller, request: NewAlertRequest) -
     """Make an alert.
 
     Raises:
-        ForbiddenError: the caller is not an admin of all that it watches.
+        ForbiddenError: the caller is not an admin of all that it watches, or of everything where it ends the default.
         InputError: there is one of this name.
         InputError: a setting cannot be used.
     """
@@ -167,7 +195,7 @@ def create_alert(instance: Instance, caller: Caller, request: NewAlertRequest) -
         raise InputError(
             f"there is an alert {request.name!r} already", where="name", remedy="PUT changes it, if the store has it."
         )
-    return _set(instance, caller, request.name, request)
+    return _set(instance, caller, request.name, request, ends_default=not request.keep_default)
 
 
 def change_alert(instance: Instance, caller: Caller, name: str, request: AlertRequest) -> AlertChangeAnswer:
@@ -182,11 +210,18 @@ def change_alert(instance: Instance, caller: Caller, name: str, request: AlertRe
     return _set(instance, caller, name, request)
 
 
-def _set(instance: Instance, caller: Caller, name: str, request: AlertRequest) -> AlertChangeAnswer:
+def _set(
+    instance: Instance, caller: Caller, name: str, request: AlertRequest, *, ends_default: bool | None = None
+) -> AlertChangeAnswer:
     _require(caller, request.repository)
-    with _as_input():
+    with _as_input(), instance.store.transaction():
         alert = read_alert(instance, name, request.table(), where=f"alert {name!r}")
-        set_alert(instance, alert, who=caller.name)
+        changed = with_default(instance, alert) if ends_default is not None else [alert]
+        if ends_default and len(changed) > 1:
+            require_everywhere(caller, Permission.ADMIN)
+            changed = [alert]
+        for each in changed:
+            set_alert(instance, each, who=caller.name)
     return AlertChangeAnswer(name=name, change="set")
 
 
@@ -202,8 +237,8 @@ def delete_alert(instance: Instance, caller: Caller, name: str) -> AlertChangeAn
     return AlertChangeAnswer(name=name, change="removed")
 
 
-def preview_alert(instance: Instance, caller: Caller, request: AlertPreviewRequest) -> list[PreviewAnswer]:
-    """Count the findings that come and go with a change of the store, for each alert that it concerns.
+def preview_alert(instance: Instance, caller: Caller, request: AlertPreviewRequest) -> AlertEffectAnswer:
+    """Count what comes and goes with a change of the store, over all alerts and for each that it concerns.
 
     Raises:
         ForbiddenError: the caller is not an admin of all that the alert watches.
@@ -211,24 +246,33 @@ def preview_alert(instance: Instance, caller: Caller, request: AlertPreviewReque
         InputError: a setting cannot be used.
     """
     changed: list[Alert] = []
+    ending = False
     if request.removed:
         _stored(instance, caller, request.name)
     else:
         _require(caller, request.repository)
         with _as_input():
             check_settable(instance, request.name)
-            changed = [read_alert(instance, request.name, request.table(), where=f"alert {request.name!r}")]
+            alert = read_alert(instance, request.name, request.table(), where=f"alert {request.name!r}")
+            changed = with_default(instance, alert)
+            ending = len(changed) > 1
+            if not request.keep_default:
+                changed = [alert]
     removed = {request.name} if request.removed else set()
-    found = preview_change(instance, changed, removed, seconds=request.seconds)
-    return [
-        PreviewAnswer.of(
-            preview,
-            name=name,
-            left_out={each.value: count for each, count in preview.left_out.items()},
-            examples=_examples(instance.store, caller, preview.examples),
-        )
-        for name, preview in found.items()
-    ]
+    effect = preview_change(instance, changed, removed, seconds=request.seconds)
+    return AlertEffectAnswer.of(
+        effect,
+        ends_default=ending,
+        alerts=[
+            PreviewAnswer.of(
+                preview,
+                name=name,
+                left_out={each.value: count for each, count in preview.left_out.items()},
+                examples=_examples(instance.store, caller, preview.examples),
+            )
+            for name, preview in effect.previews.items()
+        ],
+    )
 
 
 def _examples(store: Store, caller: Caller, sightings: Sequence[Sighting]) -> list[PreviewExampleAnswer]:

@@ -73,6 +73,10 @@ class SharedOverviewAnswer(Answer):
     waiting: int = Field(description="Number of changes with unprocessed findings.")
     waiting_directions: dict[ChangeDirection, int] = Field(description="Number of these changes, by direction.")
     canaries: int = Field(description="Number of unprocessed changes of canary alerts.")
+    unwatched: int = Field(
+        description="Number of changes that no alert watches any more: those that stay until the next run, and those that "
+        "went in the last 7 days."
+    )
     quarantined: int = Field(description="Number of runs whose results are quarantined.")
     largest: list[ChangeAnswer] = Field(
         description="The largest unprocessed changes, at most 6, each with its lead; improvements and what recovered "
@@ -159,6 +163,7 @@ def read_shared_overview(instance: Instance, visible: VisibleRepositories, repos
         waiting=waiting.total(),
         waiting_directions=waiting,
         canaries=count_changes(visible, canaries).unprocessed,
+        unwatched=len(visible.store.findings.unwatched_lately(repositories)),
         quarantined=sum(len(quarantines.all(each, states=_HELD)) for each in repositories),
         largest=_largest(visible.store, repositories, unprocessed),
         failing=[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
@@ -16,7 +17,7 @@ from knickpoint.model.alert_settings import alert_settings, judging_settings
 from knickpoint.model.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from knickpoint.watch.alert_config.finding_preview import Preview
+    from knickpoint.watch.alert_config.finding_preview import AlertEffect
     from knickpoint.watch.lines import Lines
 
 _MOST_STORED: Final = 1_000
@@ -171,16 +172,24 @@ def prune_alerts(instance: Instance, *, who: str) -> None:
             instance.store.audit.append(AuditKind.ALERT_REMOVED, who, name)
 
 
+def with_default(instance: Instance, alert: Alert) -> list[Alert]:
+    """Return ``alert`` behind the default alert, if that would end with it: set together, everything stays watched."""
+    ending = [
+        each.alert for each in sourced_alerts(instance.config, instance.store) if each.source is AlertSource.DEFAULT
+    ]
+    return [each for each in ending if each.name != alert.name] + [alert]
+
+
 def preview_change(
     instance: Instance, changed: Sequence[Alert], removed: Collection[str], *, seconds: float
-) -> dict[str, Preview]:
-    """Return the findings that come and go when ``changed`` alerts are stored and ``removed`` ones are not.
+) -> AlertEffect:
+    """Count what comes and goes if ``changed`` alerts are set in the store and ``removed`` ones are not there.
 
     Findings also join or leave the work list because the kind of an alert changes.
 
     Where only settings change that do not change what an alert finds, its traces are not judged.
     """
-    from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts, preview_kinds
+    from knickpoint.watch.alert_config.finding_preview import Preview, preview_effect
 
     before = {alert.name: alert for alert in instance.alerts}
     made = instance.store.findings.alert_definitions.stored()
@@ -193,11 +202,10 @@ def preview_change(
         if (name in before) != (name in alerts) or judging_settings(before[name]) != judging_settings(alerts[name])
     }
     wanted = [*(alert.name for alert in changed), *sorted(removed)]
-    found = preview_alerts(instance.store, list(alerts.values()), names, seconds=seconds)
     other_kind = {name for name in before.keys() & alerts.keys() if before[name].kind is not alerts[name].kind}
-    moved = preview_kinds(instance.store, alerts, other_kind)
+    effect = preview_effect(instance.store, list(alerts.values()), judging=names, kinds=other_kind, seconds=seconds)
     listed = [*wanted, *sorted((names | other_kind) - set(wanted))]
-    return {name: found.get(name, Preview()) + moved.get(name, Preview()) for name in listed}
+    return replace(effect, previews={name: effect.previews.get(name, Preview()) for name in listed})
 
 
 def check_settable(instance: Instance, name: str, *, existing: bool = False) -> None:

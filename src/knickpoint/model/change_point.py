@@ -239,6 +239,10 @@ class Sighting:
         return self.numbers.after.last if self.kind is FindingKind.DRIFT else None
 
 
+UNWATCHED: Final = -2
+"""``absent_since`` of a point that is gone because no alert watches it any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
     """A step of one trace that the instance remembers, with the decision about it.
@@ -250,7 +254,7 @@ class ChangePoint:
     lies at or before the history boundary of its repository. ``settlement`` says whether it is provisional; it is
     settled where one alert's sighting is. ``announced`` is its chain of announcements, 0 for none, -1 where it never is
     announced. ``absent_since`` is the newest measured commit (a slot) when it was first found to be gone, -1 for
-    unknown. ``held`` says why it is held back, because results at its place are quarantined; "" where it is not. A held
+    unknown, :data:`UNWATCHED` where the alerts changed and not the data. ``held`` says why it is held back, because results at its place are quarantined; "" where it is not. A held
     point is never announced, gone ones included. ``alert_kind`` and ``alert_severity`` are those that it has from its
     alerts: :func:`knickpoint.model.alert_settings.kind_of_finding`.
     """
@@ -376,7 +380,8 @@ class PointUpdate:
 
     ``id`` is 0 for a new point. The first of ``sightings`` gives the numbers; a point that is gone has none.
     ``carried`` is true if the decision moves along to the new suspect range, because the one that it was made for is
-    out of reach. ``absent_since`` is the newest measured commit (a slot) of the trace, for a point that is gone.
+    out of reach. ``absent_since`` is the newest measured commit (a slot) of the trace, for a point that is gone; :data:`UNWATCHED` where
+    its alerts no longer watch the trace.
     """
 
     transition: Transition

@@ -2,7 +2,15 @@
 
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { api, toApiError, type Alert, type AlertPreview, type AlertSettings, type ApiError } from "../../api/client";
+import {
+  api,
+  toApiError,
+  type Alert,
+  type AlertEffect,
+  type AlertPreview,
+  type AlertSettings,
+  type ApiError,
+} from "../../api/client";
 import type { Release, Repository } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { alertsRoute } from "../../routes/alerts";
@@ -35,8 +43,11 @@ export class AlertEditor extends PageElement {
   @property({ attribute: false }) alert: Alert | undefined;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
   @property({ type: Boolean }) mayApply = false;
+  /** Whether the default alert, as no other is defined, watches everything: it would end with the first one. */
+  @property({ type: Boolean }) endsDefault = false;
   @state() private toml = "";
-  @state() private previews: readonly AlertPreview[] | undefined;
+  /** What the settings would do, until they change: only what was counted can be applied. */
+  @state() private effect: AlertEffect | undefined;
   @state() private error: ApiError | undefined;
   @state() private busy = false;
   /** The repository that is chosen, whose tags are offered; "" for all. */
@@ -95,7 +106,7 @@ export class AlertEditor extends PageElement {
     const { name, settings } = this.read();
     this.watched = settings.repository ?? "";
     this.toml = alertToml(name, settings);
-    this.previews = undefined;
+    this.effect = undefined;
   }
 
   protected override firstUpdated(): void {
@@ -117,14 +128,35 @@ export class AlertEditor extends PageElement {
   }
 
   private preview(): void {
-    void this.send(async (name, settings) => void (this.previews = await api.previewAlert({ ...settings, name })));
+    void this.send(async (name, settings) => {
+      this.effect = await api.previewAlert({ ...settings, name, ...this.keepDefault });
+    });
+  }
+
+  private get keepDefault(): { keep_default?: boolean } {
+    return this.asksDefault ? { keep_default: new FormData(this.form ?? undefined).has("keep_default") } : {};
+  }
+
+  private get asksDefault(): boolean {
+    return this.endsDefault && this.alert === undefined;
   }
 
   private apply(event: SubmitEvent): void {
     event.preventDefault();
+    if (!this.effect || !this.isApplied) {
+      this.preview();
+      return;
+    }
+    const before = this.alert && settingsOf(this.alert);
+    const kept = this.keepDefault;
     void this.send(async (name, settings) => {
-      await (this.alert ? api.changeAlert(name, settings) : api.createAlert({ ...settings, name }));
-      this.dispatchEvent(new CustomEvent("kp-saved", { detail: name }));
+      await (before ? api.changeAlert(name, settings) : api.createAlert({ ...settings, name, ...kept }));
+      const undo = async (): Promise<void> => {
+        if (before) await api.changeAlert(name, before);
+        else await api.removeAlert(name);
+        if (kept.keep_default) await api.removeAlert("default");
+      };
+      this.dispatchEvent(new CustomEvent<SavedAlert>("kp-saved", { detail: { name, text: `Applied ${name}.`, undo } }));
     });
   }
 
@@ -147,14 +179,7 @@ export class AlertEditor extends PageElement {
           href=${`data:application/toml;charset=utf-8,${encodeURIComponent(this.toml)}`}
           >Download</a
         >
-        ${
-          this.mayApply
-            ? html`<button type="button" class="button" ?disabled=${this.busy} @click=${() => this.preview()}>
-                Dry run
-              </button>`
-            : nothing
-        }
-        ${this.isApplied ? html`<button class="button primary" ?disabled=${this.busy}>Apply</button>` : nothing}
+        ${this.mayApply ? html`<button class=${`button ${this.isApplied ? "primary" : ""}`} ?disabled=${this.busy}>${this.submitText}</button>` : nothing}
       </div>
       ${
         this.isApplied
@@ -168,6 +193,13 @@ export class AlertEditor extends PageElement {
             </p>`
       }
     </form>`;
+  }
+
+  /** The first press counts, the second one applies what was counted. */
+  private get submitText(): string {
+    if (!this.isApplied) return "Dry run";
+    if (!this.effect) return "Apply …";
+    return this.effect.takes_changes ? "Yes, apply and let them go" : "Yes, apply";
   }
 
   private renderFields() {
@@ -229,14 +261,23 @@ export class AlertEditor extends PageElement {
       <label
         ><input type="checkbox" name="samples" .defaultChecked=${alert?.samples ?? false} /> Judge all samples of a
         commit, not only their median</label
-      >`;
+      >
+      ${
+        this.asksDefault
+          ? html`<label
+              ><input type="checkbox" name="keep_default" checked /> Also keep watching everything else, with the
+              default alert</label
+            >`
+          : nothing
+      }`;
   }
 
   private renderPreviews() {
     if (this.busy) return html`<p role="status">Judging the traces of the past …</p>`;
-    if (!this.previews) return nothing;
+    if (!this.effect) return nothing;
     return html`<section role="status" aria-label="Dry run">
-      ${this.previews.map(
+      ${effectLine(this.effect)}
+      ${this.effect.alerts.map(
         (preview) =>
           html`<p>
               <strong><bdi>${preview.name}</bdi></strong
@@ -259,6 +300,21 @@ export class AlertEditor extends PageElement {
       )}
     </section>`;
   }
+}
+
+/** What happens to the changes in all, loud if some go. */
+export function effectLine({ text, takes_changes }: AlertEffect) {
+  return html`<p class=${takes_changes ? "effect-line bad" : "effect-line"}>
+    <strong>${text.charAt(0).toUpperCase()}${text.slice(1)}.</strong>
+    ${takes_changes ? "What goes comes back with an alert that watches it; decisions stay." : nothing}
+  </p>`;
+}
+
+/** An alert that was changed, and how to take that back. */
+export interface SavedAlert {
+  name: string;
+  text: string;
+  undo: () => Promise<void>;
 }
 
 /** "3 findings more, 1 of them history; 2 go, 1 of them decided; 40 of 40 traces were judged." */

@@ -1,8 +1,16 @@
 /** The alerts page: what each alert watches, when it ran, what it found, how people decided; and an editor. */
 
 import { html, nothing } from "lit";
-import { customElement, property } from "lit/decorators.js";
-import { api, type Alert, type AlertRecord, type Caller, type Repository } from "../../api/client";
+import { customElement, property, state } from "lit/decorators.js";
+import {
+  api,
+  toApiError,
+  type Alert,
+  type AlertEffect,
+  type AlertRecord,
+  type Caller,
+  type Repository,
+} from "../../api/client";
 import { PageElement } from "../../page-element";
 import { alertsRoute, type AlertsRoute } from "../../routes/alerts";
 import { navigate } from "../../routes/navigation";
@@ -17,7 +25,8 @@ import { changeTable } from "../../templates/change-table";
 import { countText, grouped } from "../../text/numbers";
 import { alertToml, settingsOf } from "../../text/alert-settings";
 import { statusWord } from "../../text/findings";
-import "./editor";
+import { showToast } from "../../state/toasts";
+import { effectLine, type SavedAlert } from "./editor";
 
 const SOURCES: Record<Alert["source"], string> = {
   configuration: "knickpoint.toml",
@@ -31,6 +40,9 @@ export class AlertsView extends PageElement {
   @property({ attribute: false }) route: AlertsRoute = alertsRoute;
   @property({ attribute: false }) repositories: readonly Repository[] = [];
   @property({ attribute: false }) caller!: Caller;
+
+  /** What removing the alert of that name would do, while that is asked. */
+  @state() private removal: { name: string; effect: AlertEffect } | undefined;
 
   private readonly alerts = new Resource<readonly [], readonly Alert[]>(this, {
     args: () => [],
@@ -72,15 +84,59 @@ export class AlertsView extends PageElement {
           .alert=${chosen}
           .repositories=${this.repositories}
           .mayApply=${this.isAdmin}
-          @kp-saved=${(event: CustomEvent<string>) => this.onSaved(event.detail)}
+          .endsDefault=${alerts.some(({ source }) => source === "default")}
+          @kp-saved=${(event: CustomEvent<SavedAlert>) => this.onSaved(event.detail)}
         ></kp-alert-editor>`
       : nothing;
     return html`${editor} ${this.renderTable(alerts)} ${chosen && !edit ? this.renderAlert(chosen) : nothing}`;
   }
 
-  private onSaved(name: string): void {
+  private onSaved({ name, text, undo }: SavedAlert): void {
+    this.removal = undefined;
     this.alerts.reload();
     navigate({ ...alertsRoute, name });
+    const run = (): void =>
+      void this.attempt(async () => {
+        await undo();
+        this.alerts.reload();
+        showToast({ text: "Took it back; findings follow at the next run." });
+      });
+    showToast({ text, action: { label: "Undo", run } });
+  }
+
+  private async attempt(task: () => Promise<void>): Promise<void> {
+    try {
+      await task();
+    } catch (thrown) {
+      const { message, remedy } = toApiError(thrown);
+      showToast({ text: `${message} ${remedy}`, failure: true });
+    }
+  }
+
+  /** Count what removing an alert does, and do it when it was counted. */
+  private askAndRemove(alert: Alert): void {
+    const { name } = alert;
+    void this.attempt(async () => {
+      if (this.removal?.name !== name) {
+        this.removal = { name, effect: await api.previewAlert({ name, removed: true }) };
+        return;
+      }
+      await api.removeAlert(name);
+      const undo = async (): Promise<void> => {
+        await api.createAlert({ ...settingsOf(alert), name, keep_default: false });
+      };
+      this.onSaved({ name: "", text: `Removed ${name}.`, undo });
+    });
+  }
+
+  private renderRemoval(alert: Alert) {
+    if (alert.source !== "store" || !this.isAdmin) return nothing;
+    const effect = this.removal?.name === alert.name ? this.removal.effect : undefined;
+    const cancel = (): void => void (this.removal = undefined);
+    return html`<button class=${`button small ${effect ? "primary" : ""}`} @click=${() => this.askAndRemove(alert)}>
+        ${effect ? `Yes, remove ${effect.takes_changes ? "and let them go" : "it"}` : "Remove …"}
+      </button>
+      ${effect ? html`<button class="button small quiet" @click=${cancel}>Cancel</button>` : nothing}`;
   }
 
   private renderTable(alerts: readonly Alert[]) {
@@ -132,8 +188,9 @@ export class AlertsView extends PageElement {
         <a class="button small" href=${routeUrl({ ...alertsRoute, name: alert.name, edit: true })}
           >${alert.source === "store" ? "Edit" : "Try other settings"}</a
         >
-        ${changesLink(alert)}
+        ${this.renderRemoval(alert)} ${changesLink(alert)}
       </p>
+      ${this.removal?.name === alert.name ? html`<div role="status">${effectLine(this.removal.effect)}</div>` : nothing}
       ${error ? errorNotice(error, () => this.record.reload()) : nothing}
       ${record ? renderRecord(record) : error ? nothing : loadingNotice("Loading what it did")}
     </section>`;

@@ -77,9 +77,21 @@ function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, r
 /** A zero says something here; other figures are left out at zero. */
 const ALWAYS_SHOWN = new Set(["new regressions", "recovered or fixed", "to triage", "alerts that fail"]);
 
-export function renderFailing({ failing }: Overview) {
-  if (failing.length === 0) return nothing;
+export function renderFailing({ failing, unwatched }: Overview) {
+  if (failing.length + unwatched === 0) return nothing;
   return html`<ul class="overview-failing">
+    ${
+      unwatched > 0
+        ? html`<li>
+            <strong
+              >${countText(unwatched, "change")} ${unwatched === 1 ? "is" : "are"} no longer watched by any
+              alert.</strong
+            >
+            <a href=${routeUrl(alertsRoute)}>Alerts</a> say what is watched; an alert that watches them brings them
+            back.
+          </li>`
+        : nothing
+    }
     ${failing.map(({ name, reason }) => html`<li><strong>Alert ${name} fails:</strong> ${reason}</li>`)}
   </ul>`;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -10,13 +11,14 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
+from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.instance.alert_sources import SourcedAlert
     from knickpoint.model.alert import Alert
     from knickpoint.watch.alert_config.applied_alerts import AlertDifference, AlertState
-    from knickpoint.watch.alert_config.finding_preview import Preview
+    from knickpoint.watch.alert_config.finding_preview import AlertEffect, Preview
     from knickpoint.watch.lines import Lines
 
 _SECONDS: Final = 30.0
@@ -72,6 +74,29 @@ _SECONDS_OPTION = click.option(
     show_default=True,
     help="How long to judge traces for the counts; where the time is up before the traces are, they are 'at least'.",
 )
+_YES_OPTION = click.option(
+    "--yes", is_flag=True, help="Do it without a question, also if changes would no longer be watched by any alert."
+)
+
+
+def _require_consent(effect: AlertEffect, remedy: str = "", *, yes: bool) -> None:
+    """Ask whether changes may leave the work of people; without a terminal, refuse.
+
+    Raises:
+        InputError: a person has to agree, and did not.
+    """
+    if yes or not effect.takes_changes:
+        return
+    what = (
+        effect.text
+        if effect.unwatched + effect.off_list + effect.members
+        else "the time was up before all findings were judged"
+    )
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        if click.confirm(f"{what[0].upper()}{what[1:]}. {remedy}Do it?", default=False, err=True):
+            return
+        raise InputError("nothing was changed", remedy="--dry-run only counts.")
+    raise InputError(f"{what}; nothing was changed", remedy=f"{remedy}--yes does it, --dry-run only counts.")
 
 
 @click.group("alerts")
@@ -136,11 +161,25 @@ def _row(opened: Instance, each: SourcedAlert, states: Mapping[str, AlertState],
 @click.argument("name")
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--dry-run", is_flag=True, help="Count the findings that would appear and disappear; change nothing.")
+@click.option(
+    "--replace-default",
+    is_flag=True,
+    help="End the default alert with the first one that you make; without this it goes on watching everything.",
+)
+@_YES_OPTION
 @_SECONDS_OPTION
 @instance_option
 @format_option
 def set_(
-    *, name: str, settings: Sequence[str], dry_run: bool, seconds: float, instance: str | None, output: OutputFormat
+    *,
+    name: str,
+    settings: Sequence[str],
+    dry_run: bool,
+    replace_default: bool,
+    yes: bool,
+    seconds: float,
+    instance: str | None,
+    output: OutputFormat,
 ) -> None:
     """Make an alert in the store, or change those of its settings that are given.
 
@@ -148,61 +187,84 @@ def set_(
     set render query=benchmark=render* minimum_effect=0.02 owners=ann,bob. KEY= takes a setting back to its default. The
     table counts the findings that come and go with it; those of a changed alert do so at the next run. Alerts of the
     configuration and of files in repositories are changed there.
+
+    The default alert is kept in the store beside the first alert that you make. If changes would no longer be watched
+    by any alert, the command asks; without a terminal it needs --yes.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.instance.alert_definition import changed_settings, check_settable, read_alert, set_alert
+    from knickpoint.instance.alert_definition import (
+        changed_settings,
+        check_settable,
+        read_alert,
+        set_alert,
+        with_default,
+    )
 
     with open_chosen_instance(instance) as opened:
         check_settable(opened, name)
         stored = opened.store.findings.alert_definitions.stored().get(name)
         table = changed_settings(stored.alert if stored else None, settings)
         alert = read_alert(opened, name, table, where=f"alert {name!r}")
-        _preview_and_show(opened, [alert], (), output, seconds=seconds)
+        changed = [alert] if replace_default else with_default(opened, alert)
+        effect = _preview_and_show(opened, name, changed, (), output, seconds=seconds)
         if not dry_run:
-            set_alert(opened, alert, who=local_caller().name)
+            _require_consent(effect, yes=yes)
+            with opened.store.transaction():
+                for each in changed:
+                    set_alert(opened, each, who=local_caller().name)
 
 
 @command.command("remove")
 @click.argument("name")
 @click.option("--dry-run", is_flag=True, help="Count the findings that would disappear; change nothing.")
+@_YES_OPTION
 @_SECONDS_OPTION
 @instance_option
 @format_option
-def remove(*, name: str, dry_run: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
+def remove(*, name: str, dry_run: bool, yes: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
     """Remove an alert from the store.
 
-    Findings that no other alert reports are gone; decisions about them stay in the log.
+    Findings that no other alert reports are gone; decisions about them stay in the log. If there are any, the command
+    asks; without a terminal it needs --yes.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.instance.alert_definition import check_settable, remove_alert
 
     with open_chosen_instance(instance) as opened:
         check_settable(opened, name, existing=True)
-        _preview_and_show(opened, [], (name,), output, seconds=seconds)
+        effect = _preview_and_show(opened, name, [], (name,), output, seconds=seconds)
         if not dry_run:
+            _require_consent(effect, yes=yes)
             remove_alert(opened, name, who=local_caller().name)
 
 
 def _preview_and_show(
-    opened: Instance, changed: Sequence[Alert], removed: Collection[str], output: OutputFormat, *, seconds: float
-) -> None:
+    opened: Instance,
+    given: str,
+    changed: Sequence[Alert],
+    removed: Collection[str],
+    output: OutputFormat,
+    *,
+    seconds: float,
+) -> AlertEffect:
     from knickpoint.instance.alert_definition import preview_change
 
-    previews = preview_change(opened, changed, removed, seconds=seconds)
+    effect = preview_change(opened, changed, removed, seconds=seconds)
     rows: list[Row] = [
-        {"name": name, "change": _change(name, changed, removed), **_counts(preview)}
-        for name, preview in previews.items()
+        {"name": name, "change": _change(name, given, changed, removed), **_counts(preview)}
+        for name, preview in effect.previews.items()
     ]
-    _show_preview((Column("name"), Column("change"), *_PREVIEW), rows, previews.values(), output)
+    _show_preview((Column("name"), Column("change"), *_PREVIEW), rows, effect.previews.values(), output)
+    return effect
 
 
-def _change(name: str, changed: Sequence[Alert], removed: Collection[str]) -> str:
+def _change(name: str, given: str, changed: Sequence[Alert], removed: Collection[str]) -> str:
     """Describe the change of an alert.
 
-    One beside the given ones is the default alert, which comes or goes with them.
+    One beside the ``given`` one is the default alert, which stays, comes or goes with it.
     """
     if name in {alert.name for alert in changed}:
-        return "set"
+        return "set" if name == given else "kept"
     return "removed" if changed or name in removed else "added"
 
 
@@ -235,37 +297,42 @@ def _show_preview(
 @click.option(
     "--prune", is_flag=True, help="Remove alerts created by a command or the API, so that only files define alerts."
 )
+@_YES_OPTION
 @_SECONDS_OPTION
 @instance_option
 @format_option
-def apply(*, dry_run: bool, prune: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
+def apply(*, dry_run: bool, prune: bool, yes: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
     """Apply the alerts: findings that only a removed alert reports are gone.
 
     For each changed, added or removed alert, the table counts the findings that come and go, those of the going ones
     with a status or a ticket, and those that stay because another alert reports them as well. The findings of an added
     or changed alert come and go at the next run.
+
+    If changes would no longer be watched by any alert, the command asks; without a terminal it needs --yes, and ends
+    with exit code 2 otherwise. A worker with this configuration takes them at its next run in any case.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.instance.alert_definition import prune_alerts
     from knickpoint.instance.alert_sources import sourced_alerts
-    from knickpoint.watch.alert_config.applied_alerts import apply_alerts, compare_alerts
-    from knickpoint.watch.alert_config.finding_preview import Preview, preview_alerts, preview_kinds
+    from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
+    from knickpoint.watch.alert_config.finding_preview import preview_effect
 
     with open_chosen_instance(instance) as opened:
         sourced = sourced_alerts(opened.config, opened.store, made={} if prune else None)
         alerts = [each.alert for each in sourced if not each.shadowed]
         differences = compare_alerts(opened.store, alerts)
         changed = [each.name for each in differences if each.judges_otherwise]
-        previews = preview_alerts(opened.store, alerts, changed, seconds=seconds)
         other_kind = [each.name for each in differences if each.has_other_kind]
-        moved = preview_kinds(opened.store, {alert.name: alert for alert in alerts}, other_kind)
-        previews |= {name: previews.get(name, Preview()) + each for name, each in moved.items()}
+        effect = preview_effect(opened.store, alerts, judging=changed, kinds=other_kind, seconds=seconds)
+        _show_preview(_DIFFERENCE, list(_rows(differences, effect.previews)), effect.previews.values(), output)
         if not dry_run:
+            ending = any(each.name == "default" and each.change is AlertChange.REMOVED for each in differences)
+            keeping = "`knick alerts set default` goes on watching everything. " if ending else ""
+            _require_consent(effect, keeping, yes=yes)
             with opened.store.transaction():
                 if prune:
                     prune_alerts(opened, who=local_caller().name)
                 apply_alerts(opened.store, alerts, who=local_caller().name)
-    _show_preview(_DIFFERENCE, list(_rows(differences, previews)), previews.values(), output)
 
 
 def _rows(differences: Sequence[AlertDifference], previews: Mapping[str, Preview]) -> Iterator[Row]:

@@ -21,11 +21,15 @@ _COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered", "turned", 
 
 def summary_lines(summary: RunSummary) -> list[str]:
     """Return the result of a run as lines for people."""
+    from knickpoint.watch.alert_run.run_summary import REWATCH, unwatched_text
+
     lines = _result_lines(summary)
     if summary.turned:
         lines.append(
             f"{counted(summary.turned, 'finding')} turned with the direction of the trace; nothing is announced."
         )
+    if summary.unwatched:
+        lines.append(f"{unwatched_text(summary.unwatched)}. {REWATCH}")
     if summary.unturned:
         lines.append(
             f"{counted(summary.unturned, 'finding')} would turn, because another direction of the trace is better now:"

@@ -169,6 +169,7 @@ class AlertRuns:
         resting: Sequence[str],
     ) -> bool:
         from knickpoint.watch.alert_run.run import run_alerts
+        from knickpoint.watch.alert_run.run_summary import REWATCH, unwatched_text
 
         summary = run_alerts(
             self.instance.store,
@@ -193,6 +194,8 @@ class AlertRuns:
         if summary.nothing_new:
             return False
         found = len(summary.new_changes)
+        if summary.unwatched:
+            self.announce(f"{unwatched_text(summary.unwatched)}. {REWATCH}")
         self.announce(
             f"looked at {counted(summary.traces, 'trace')}: {counted(summary.new, 'new change point')}, "
             + counted(found, "new change")

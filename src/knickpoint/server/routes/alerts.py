@@ -9,12 +9,12 @@ from fastapi import APIRouter, Path
 from knickpoint.answers import alerts
 from knickpoint.answers.alerts import (
     AlertChangeAnswer,
+    AlertEffectAnswer,
     AlertFileAnswer,
     AlertPreviewRequest,
     AlertRecordAnswer,
     AlertRequest,
     NewAlertRequest,
-    PreviewAnswer,
 )
 from knickpoint.server.callers import Admin
 from knickpoint.server.routes.dependencies import RequestInstance, Visible
@@ -45,8 +45,8 @@ def post_alert(instance: RequestInstance, caller: Admin, request: NewAlertReques
 
 
 @router.post("/alerts/preview")
-def post_alert_preview(instance: RequestInstance, caller: Admin, request: AlertPreviewRequest) -> list[PreviewAnswer]:
-    """Count the findings that come and go when an alert is set or removed.
+def post_alert_preview(instance: RequestInstance, caller: Admin, request: AlertPreviewRequest) -> AlertEffectAnswer:
+    """Count what comes and goes when an alert is set or removed.
 
     Real traces are judged; nothing is written.
     """

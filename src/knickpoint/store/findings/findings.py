@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, RowMapping, Select, func, select, update
@@ -53,6 +53,8 @@ from knickpoint.store.findings.suspects import SuspectTable
 from knickpoint.store.findings.tickets import TicketTable, TrackerTicketTable
 from knickpoint.store.findings.triage_log import TriageLog
 from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change, change_point, decision, sighting
+
+_LATELY: Final = timedelta(days=7)
 
 _MARKED: Final = select(change_point, func.coalesce(change.c.history, 0).label("history")).outerjoin(
     change, change_point.c.change_id == change.c.id
@@ -209,6 +211,10 @@ class Findings:
         Alerts that no longer run are left out, and so is a change without any other.
         """
         return self.alerts_in_force.of_changes(keys)
+
+    def unwatched_lately(self, repositories: Collection[Repository]) -> set[int]:
+        """Return the changes that no alert watches any more, and that stay until the next run or went in the last 7 days."""
+        return self.alerts_in_force.unwatched_changes(repositories, since=datetime.now(UTC) - _LATELY)
 
     def work_among(self, keys: Collection[int]) -> set[int]:
         """Return those of the changes ``keys`` that have a member which is work: not informational, no canary."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
 from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.alert_settings import alert_from_json, alert_settings, kind_of_finding, severity_of_finding
-from knickpoint.model.change_point import Condition, PointUpdate, Status, Transition, severity_of
+from knickpoint.model.change_point import UNWATCHED, Condition, PointUpdate, Status, Transition, severity_of
+from knickpoint.model.commit import Repository
 from knickpoint.model.frame import Trace
 from knickpoint.model.settlement import Certainty
 from knickpoint.store.database import Database
@@ -112,6 +114,26 @@ class AlertsInForce:
                 side.setdefault(row.change_id, set()).update(names_of(row.alerts))
         found = {key: names & known.keys() for key, names in {**gone, **live}.items()}
         return {key: tuple(known[name] for name in sorted(names)) for key, names in sorted(found.items()) if names}
+
+    def unwatched_changes(self, repositories: Collection[Repository], *, since: datetime | None = None) -> set[int]:
+        """Return the changes that no alert watches any more, because alerts were removed or watch other traces.
+
+        Of those that are gone already, only the ones that went since ``since`` count, if it is given. Changes that stay
+        until the next run count as well.
+        """
+        point = change_point.c
+        live = point.condition != Condition.GONE.value
+        owned = point.repository_id.in_([each.id for each in repositories]) & (point.change_id != 0)
+        known = self.all().keys()
+        with self._database.reading() as connection:
+            texts = connection.execute(select(point.alerts).where(owned, live).distinct()).scalars().all()
+            orphaned = point.alerts.in_([text for text in texts if not known & set(names_of(text))])
+            taken = ~live & (point.absent_since == UNWATCHED)
+            if since is not None:
+                taken &= point.changed >= since.timestamp()
+            lost = select(point.change_id).where(owned, taken | (live & orphaned))
+            kept = select(point.change_id).where(owned, live, ~orphaned)
+            return set(connection.execute(lost.except_(kept)).scalars())
 
 
 def values_from_alerts(names: Collection[str], known: dict[str, Alert]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ change_point = Table(
 
 ``announced`` is the chain of announcements that the point belongs to: 0 for none yet, -1 where it was history once and
 is never announced. ``absent_since`` is the newest measured commit of the trace when the point was first found to be
-gone. ``held`` is why results at its place are quarantined, "" where none are.
+gone, -2 where no alert watches it any more. ``held`` is why results at its place are quarantined, "" where none are.
 
 ``severity`` is the sort key of lists: :func:`knickpoint.model.change_point.severity_of`. ``alert_kind`` and
 ``alert_severity`` (0 for low, 1 for normal, 2 for high) come from the settings of the alerts, and change with them.

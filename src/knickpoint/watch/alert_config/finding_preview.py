@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.alert_settings import kind_of_finding
 from knickpoint.model.change_point import Condition, Sighting, Transition
+from knickpoint.model.plain_text import counted
 from knickpoint.model.query import Query
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.alert_job import AlertJob, plan_jobs
@@ -89,6 +90,91 @@ class Preview:
         return self.judged == self.traces
 
 
+@dataclass(frozen=True, slots=True)
+class AlertEffect:
+    """What a change of alerts does, counted over all alerts at once, and to the findings of each alert.
+
+    ``unwatched`` counts the changes that would be gone because no alert watches them any more, ``off_list`` those that
+    stay and would leave the work list because a kind changes, and ``members`` the change points that would leave changes
+    which stay. ``decided`` counts the changes of all these with a decision or a ticket about what leaves. ``added``
+    counts change points that are not there yet. It is ``unclear`` if the time was up before all traces of an alert that
+    has found something were looked at.
+    """
+
+    unwatched: int
+    off_list: int
+    members: int
+    decided: int
+    added: int
+    unclear: bool
+    previews: Mapping[str, Preview]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all traces were looked at; if not, the numbers are "at least"."""
+        return all(each.complete for each in self.previews.values())
+
+    @property
+    def takes_changes(self) -> bool:
+        """Whether a person has to agree first."""
+        return self.unclear or self.unwatched + self.off_list + self.members > 0
+
+    @property
+    def text(self) -> str:
+        """What it does: "68 changes would no longer be watched by any alert (9 of them decided); 3 new change points"."""
+        losses = {
+            "would no longer be watched by any alert": counted(self.unwatched, "change") if self.unwatched else "",
+            "would leave the work list": counted(self.off_list, "change") if self.off_list else "",
+            "would leave changes that stay": counted(self.members, "change point") if self.members else "",
+        }
+        parts = [f"{number} {what}" for what, number in losses.items() if number]
+        if self.decided:
+            parts[-1] += f" ({self.decided:,} decided)"
+        parts += [counted(self.added, "new change point")] if self.added else []
+        return ("" if self.complete else "at least ") + ("; ".join(parts) or "no finding would come or go")
+
+
+@dataclass(slots=True)
+class _Touched:
+    """Findings that go, or leave the work list, by id, and the (trace, slot) of those that are new."""
+
+    gone: set[int] = field(default_factory=set)
+    off_list: set[int] = field(default_factory=set)
+    new: set[tuple[int, int]] = field(default_factory=set)
+
+
+def preview_effect(
+    store: Store, alerts: Sequence[Alert], *, judging: Collection[str], kinds: Collection[str] = (), seconds: float
+) -> AlertEffect:
+    """Count what happens when ``alerts`` are the ones in force and have run.
+
+    ``judging`` are the alerts that may find something else than now, as of :func:`preview_alerts`, and ``kinds`` those
+    that get another kind.
+    """
+    touched = _Touched()
+    previews = preview_alerts(store, alerts, judging, seconds=seconds, touched=touched)
+    moved = preview_kinds(store, {alert.name: alert for alert in alerts}, kinds, touched=touched)
+    previews |= {name: previews.get(name, Preview()) + each for name, each in moved.items()}
+    points = store.findings.points(touched.gone | touched.off_list)
+    unwatched, leaving = set[int](), set[int]()
+    for key in sorted({point.change_id for point in points} - {0}):
+        left = {point.id for point in store.findings.live_members(key)} - touched.gone
+        if not left:
+            unwatched.add(key)
+        elif left <= touched.off_list:
+            leaving.add(key)
+    found = store.findings.sightings.alerts()
+    return AlertEffect(
+        unwatched=len(unwatched),
+        off_list=len(leaving),
+        members=sum(point.change_id not in unwatched | leaving for point in points),
+        decided=len({point.change_id for point in points if point.processed}),
+        added=len(touched.new),
+        unclear=any(name in found and not each.complete for name, each in previews.items()),
+        previews=previews,
+    )
+
+
 def preview_alerts(
     store: Store,
     alerts: Sequence[Alert],
@@ -96,6 +182,7 @@ def preview_alerts(
     *,
     seconds: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
+    touched: _Touched | None = None,
 ) -> dict[str, Preview]:
     """Return, for each of ``names``, which findings come and go when ``alerts`` are the ones in force and have run.
 
@@ -112,7 +199,7 @@ def preview_alerts(
     for repository in store.commits.repositories():
         lines = Lines(store, repository)
         able_here = [name for name in able if name not in wanted or not missing_reference(wanted[name], lines)]
-        work = _Work(store, lines, able_here, wanted)
+        work = _Work(store, lines, able_here, wanted, touched or _Touched())
         for chunk in work.chunks():
             if clock() >= end:
                 break
@@ -130,8 +217,11 @@ class _Work:
     watch any more. ``left_out`` has, by alert, what the filters of those refuse that count the traces of a group.
     """
 
-    def __init__(self, store: Store, lines: Lines, names: Sequence[str], wanted: Mapping[str, Alert]) -> None:
+    def __init__(
+        self, store: Store, lines: Lines, names: Sequence[str], wanted: Mapping[str, Alert], touched: _Touched
+    ) -> None:
         self._store = store
+        self._touched = touched
         self._lines = lines
         self._names = names
         self._jobs: list[AlertJob] = []
@@ -209,15 +299,18 @@ class _Work:
             after = {update.id: {each.alert for each in update.sightings} for update in updates if update.id}
             for update in updates:
                 if update.transition in {Transition.NEW, Transition.BACK}:
-                    old = self._is_history(
-                        update.sightings[0].suspect_range.line, update.sightings[0].suspect_range.slot
-                    )
+                    place = update.sightings[0].suspect_range
+                    old = self._is_history(place.line, place.slot)
+                    if update.transition is Transition.NEW and names & {seen.alert for seen in update.sightings}:
+                        self._touched.new.add((trace, place.slot))
                     for seen in update.sightings:
                         if seen.alert in names:
                             yield seen.alert, Preview(added=1, history=int(old), examples=(seen,))
             for point in points.get(trace, []):
                 remaining = after.get(point.id, set())
                 gone = not remaining
+                if gone and names & set(point.alerts):
+                    self._touched.gone.add(point.id)
                 for name in (set(point.alerts) & names) - remaining:
                     yield name, Preview(gone=int(gone), decided=int(gone and point.processed), staying=int(not gone))
 
@@ -238,7 +331,9 @@ def _falling_size(sighting: Sighting) -> tuple[float, int, int]:
 # Count the findings that join or leave the work list because the kind of an alert changes.
 
 
-def preview_kinds(store: Store, alerts: Mapping[str, Alert], names: Collection[str]) -> dict[str, Preview]:
+def preview_kinds(
+    store: Store, alerts: Mapping[str, Alert], names: Collection[str], *, touched: _Touched | None = None
+) -> dict[str, Preview]:
     """Return, per of ``names``, which of its live findings join or leave the work list when ``alerts`` are in force.
 
     Only kinds count: findings that the alerts no longer find are those of :func:`.preview_alerts`. A finding of several
@@ -253,6 +348,8 @@ def preview_kinds(store: Store, alerts: Mapping[str, Alert], names: Collection[s
                 if point.condition is Condition.GONE or not kept:
                     continue
                 was, will = point.alert_kind is AlertKind.WORK, kind_of_finding(kept) is AlertKind.WORK
+                if touched and was and not will:
+                    touched.off_list.add(point.id)
                 for name in found.keys() & set(point.alerts):
                     found[name] += Preview(off_list=int(was and not will), on_list=int(will and not was))
     return found

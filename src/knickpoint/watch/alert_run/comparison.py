@@ -94,7 +94,8 @@ _Item = TypeVar("_Item")
 class TraceComparison:
     """What one alert finds in one trace now, where that differs from what it found at its last run.
 
-    ``measured`` are the positions on ``line``, the line of the alert, at which the trace has a value, ascending.
+    ``measured`` are the positions on ``line``, the line of the alert, at which the trace has a value, ascending. An alert
+    that no longer watches the trace, or no longer exists, is not ``watching``.
     """
 
     alert: str
@@ -102,6 +103,7 @@ class TraceComparison:
     line: Line
     measured: NDArray[np.int64]
     sightings: tuple[Sighting, ...]
+    watching: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +390,6 @@ def _without_sightings(store: Store, name: str, line: Line, ids: NDArray[np.int6
         stored = store.findings.sightings.of_traces([trace.id for trace in frame.traces])
         for row, trace in enumerate(frame.traces):
             measured = np.flatnonzero(~np.isnan(frame.values[row])) + frame.first
-            changed.append(TraceComparison(name, trace, line, measured, ()))
+            changed.append(TraceComparison(name, trace, line, measured, (), watching=False))
             lost += len(_of_alert(name, stored.get(trace.id, ())))
     return AlertComparison(changed=tuple(changed), lost=lost, unwatched=tuple(ids.tolist()))

@@ -10,7 +10,15 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change_point import KnownPoint, PointUpdate, Sighting, SuspectRange, Transition, UncertainRange
+from knickpoint.model.change_point import (
+    UNWATCHED,
+    KnownPoint,
+    PointUpdate,
+    Sighting,
+    SuspectRange,
+    Transition,
+    UncertainRange,
+)
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.comparison import TraceComparison
@@ -102,14 +110,19 @@ def point_updates(
     """
     points, sightings = _known_by_line(known, lines), _sightings_by_line(comparisons, stored, lines)
     measured = _measured_by_line(comparisons, lines)
+    left = {each.alert for each in comparisons if not each.watching}
+    unwatched = {(each.suspect_range.slot, each.movement) for each in stored if each.alert in left}
     longest = max(measured.values(), key=len, default=np.empty(0, dtype=np.int64))
     updates: list[PointUpdate] = []
     for name in sorted({*points, *sightings}):
         line = lines.line(name)
         ruler = Ruler(line.positions, measured.get(name, longest))
         newest = int(line.slots[int(ruler.measured[-1])]) if ruler.measured.size else -1
+        without = {each.id for each in points.get(name, []) if (each.suspect_range.slot, each.movement) in unwatched}
         updates += [
-            replace(update, absent_since=newest) if update.transition is Transition.GONE else update
+            replace(update, absent_since=UNWATCHED if update.id in without else newest)
+            if update.transition is Transition.GONE
+            else update
             for update in reconcile(points.get(name, []), sightings.get(name, []), ruler)
         ]
     return updates

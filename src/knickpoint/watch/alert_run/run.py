@@ -360,6 +360,9 @@ def _record(
     history = store.boundaries.history_among([*changes.new, *changes.changed])
     work = store.findings.work_among([*changes.new, *changes.changed]) - history
     new = tuple(key for key in changes.new if key in work)
+    repository = plan.lines.repository
+    in_force = store.findings.alerts_in_force
+    unwatched = in_force.unwatched_changes([repository], since=plan.begun) if written.changes.counts else set()
     summary = replace(
         RunSummary.of_points(written.changes),
         alerts=tuple(replace(record, run=run) for record in records),
@@ -369,6 +372,7 @@ def _record(
         new_changes=new,
         updated_changes=tuple(key for key in changes.changed if key in work),
         history_changes=sum(key in history for key in changes.new),
+        unwatched=len(unwatched),
     )
     if written.changes.point_ids or not summary.nothing_new or summary.updated_changes:
         store.outbox.publish(_event(plan.lines.repository, run, summary))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from knickpoint.model.change_point import Transition
 from knickpoint.model.commit import Repository
+from knickpoint.model.plain_text import counted
 from knickpoint.store.findings.alert_runs import AlertRun
 from knickpoint.watch.alert_run.alert_job import AlertJob
 from knickpoint.watch.alert_run.comparison import AlertComparison
@@ -42,6 +44,15 @@ class JobResult:
         )
 
 
+REWATCH: Final = "An alert that watches them brings them back: `knick alerts set default` watches everything."
+"""What to do about changes that no alert watches any more."""
+
+
+def unwatched_text(changes: int) -> str:
+    """Say how many changes no alert watches any more."""
+    return f"{counted(changes, 'change')} {'is' if changes == 1 else 'are'} no longer watched by any alert"
+
+
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """What a run did.
@@ -50,7 +61,8 @@ class RunSummary:
     about, once for each alert, and ``judged`` those of them that had changed since the alert's last run.
     ``new_changes`` and ``updated_changes`` are ids of those that are work; ``history_changes`` counts the new ones that
     are history. ``turned`` counts the findings that turned with the direction of their traces, ``unturned`` those that
-    wait for a person to accept it. ``failures`` says which alerts could not run, and why.
+    wait for a person to accept it. ``unwatched`` counts the changes that went because no alert watches them any more.
+    ``failures`` says which alerts could not run, and why.
     """
 
     alerts: tuple[AlertRun, ...] = ()
@@ -67,6 +79,7 @@ class RunSummary:
     history_changes: int = 0
     turned: int = 0
     unturned: int = 0
+    unwatched: int = 0
 
     def __add__(self, other: RunSummary) -> RunSummary:
         """Add the summaries of a run in the repositories of both."""
@@ -85,6 +98,7 @@ class RunSummary:
             history_changes=self.history_changes + other.history_changes,
             turned=self.turned + other.turned,
             unturned=self.unturned + other.unturned,
+            unwatched=self.unwatched + other.unwatched,
         )
 
     @classmethod

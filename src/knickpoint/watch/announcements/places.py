@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.change_point import ChangePoint, Condition, LineInterval, SuspectRange
+from knickpoint.model.change_point import UNWATCHED, ChangePoint, Condition, LineInterval, SuspectRange
 from knickpoint.model.notification import Announcement
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
@@ -140,7 +140,10 @@ class Places:
         return self.interval(first).overlaps(self.interval(second))
 
     def absent(self, points: Iterable[ChangePoint]) -> dict[int, int]:
-        """Return the number of values in a row that lack each of the points that are gone."""
+        """Return the number of values in a row that lack each of the points that are gone.
+
+        It is 0 for a point that no alert watches any more: the values do not speak against it.
+        """
         gone = [point for point in points if point.condition is Condition.GONE]
         found: dict[int, int] = {}
         for name in sorted({point.suspect_range.line for point in gone}):
@@ -151,7 +154,8 @@ class Places:
             held = ~np.isnan(self.store.frames.values(line, ids))
             for point in of_line:
                 since = line.positions.get(point.absent_since, -1)
-                found[point.id] = 1 + int(held[row_of[point.trace_id], since + 1 :].sum())
+                lacking = 1 + int(held[row_of[point.trace_id], since + 1 :].sum())
+                found[point.id] = 0 if point.absent_since == UNWATCHED else lacking
         return found
 
     def slots_near(self, points: Iterable[ChangePoint]) -> set[int]:
