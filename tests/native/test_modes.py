@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knickpoint.native import COMPILED
-from knickpoint.native.modes import MOST_LEVELS, likeliest_modes, reference
+from knickpoint.native.modes import MOST_LEVELS, VisitChances, divide_visits, likeliest_modes, reference
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 
@@ -25,3 +25,20 @@ def test_a_lone_spike_is_not_a_visit_and_two_values_are() -> None:
     levels = np.array([0.0, 10.0])
     assert likeliest_modes(spike, levels, 1.0, 4.5, 3.0).sum() == 0
     assert np.flatnonzero(likeliest_modes(visit, levels, 1.0, 4.5, 3.0)).tolist() == [9, 10]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 60), st.integers(2, 5))
+def test_compiled_and_numpy_divide_visits_alike(seed: int, count: int, distinct: int) -> None:
+    draw = np.random.default_rng(seed)
+    turns = draw.integers(1, distinct, count)
+    modes = np.unique(np.cumsum(turns) % distinct, return_inverse=True)[1].astype(np.int64)
+    lengths = draw.integers(1, 30, count)
+    starts = np.unique(np.append(0, draw.integers(0, count, count)))
+    step, change, other = (-6 * draw.random(count) for _ in range(3))
+    chances = VisitChances(step, change, other, -2.3, -0.1, -0.5, -0.9)
+    (found, total), (expected, other_total) = (
+        divide(modes, lengths, starts, chances) for divide in (divide_visits, reference.divide_visits)
+    )
+    assert found == expected
+    assert total == pytest.approx(other_total, rel=1e-9)

@@ -14,7 +14,7 @@ import knickpoint.native
 from knickpoint.model.distribution import MAD
 from knickpoint.native import COMPILED
 from knickpoint.native.kmeans.lloyd import BLOCK
-from knickpoint.native.modes import MOST_LEVELS
+from knickpoint.native.modes.reference import FEWEST_RETURNS, LEAVING, MOST_LEVELS, SHARE, STAYING
 from knickpoint.native.q_hat import TIED
 from knickpoint.native.ranks import LARGEST_TIED
 from knickpoint.native.segmentation import BARS, FEATURE_NAMES, constants
@@ -74,6 +74,8 @@ def test_the_other_constants_are_the_same() -> None:
     assert ((lib.KP_JUMP, lib.KP_CHANCE), (lib.KP_WIDE_JUMP, lib.KP_WIDE_CHANCE)) == BARS
     assert lib.KP_TIED == TIED
     assert lib.KP_MOST_LEVELS == MOST_LEVELS
+    assert (lib.KP_LEAVING, lib.KP_STAYING, lib.KP_SHARE) == (2 * LEAVING, 2 * STAYING, 2 * SHARE)
+    assert lib.KP_FEWEST_RETURNS == FEWEST_RETURNS
     assert (lib.KP_SLOPE, lib.KP_GRID, lib.KP_NEARBY) == (SHORTEST, GRID, NEAR)
     assert lib.KP_LARGEST_TIED == LARGEST_TIED
     assert list(NoteKind) == [lib.KP_SPLIT, lib.KP_REFUSED, lib.KP_INSIGNIFICANT, lib.KP_TOO_SMALL, lib.KP_STAYS]

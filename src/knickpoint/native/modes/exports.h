@@ -7,9 +7,24 @@
 
 enum { KP_MOST_LEVELS = 64 };
 
+/* In halves: the prior of the chance to leave a mode, a beta distribution, and of the shares of the modes. And the
+   visits to a mode that was left before, from which a stretch can be flipping. */
+enum { KP_LEAVING = 1, KP_STAYING = 9, KP_SHARE = 1, KP_FEWEST_RETURNS = 2 };
+
 /* Write to labels the cheapest level of each of x[0..n), of at most KP_MOST_LEVELS: half the squared distance in noise,
    at most furthest, and for each change of the level the price of a switch. Returns 0, or -1 without memory. O(n m). */
 int64_t kp_likeliest_modes(const double *x, int64_t n, const double *levels, int64_t m, double noise, double furthest,
                            double change, int64_t *labels);
+
+/* Divide count visits to m modes, at most KP_MOST_LEVELS, into levels of one visit and stretches that flip, from one of
+   g ascending starts on. gammas has the logarithm of the gamma function at 0, 1/2, 1, ..., logs that of 0, 1/2, 1, ...
+   step, change and other have the log chance that a step, a change from or to a level, and other flipping begin with
+   each visit; chances those of flipping, of a level after a level, of flipping after flipping and of a level after it.
+   from and kind have 2 (count + 1) entries: where the last regime of the visits before each one began, and whether the
+   one before it flips, if the last one is a level (the first half) or flips. best has the log likelihood of both.
+   Returns 0, or -1 without memory. O(g count m) time, O(count + g m) memory. */
+int64_t kp_divide_visits(const int64_t *modes, const int64_t *lengths, int64_t count, int64_t m, const int64_t *starts,
+                         int64_t g, const double *gammas, const double *logs, const double *step, const double *change,
+                         const double *other, const double *chances, int64_t *from, int64_t *kind, double *best);
 
 #endif

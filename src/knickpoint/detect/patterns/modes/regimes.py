@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -20,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.distribution import MAD
-from knickpoint.native.modes import MOST_LEVELS, likeliest_modes
+from knickpoint.native.modes import MOST_LEVELS, VisitChances, likeliest_modes, price_flipping
+from knickpoint.native.modes import divide_visits as find_division
 from knickpoint.native.regions import level_medians
 
 # Sort the values of a series into modes: the levels that its steps lie between, and the mode of each value.
@@ -170,18 +170,8 @@ _FLIPS_ON: Final = math.log(0.6)
 _CALMS_DOWN: Final = math.log(0.4)
 """Log chances that a level follows a level, and that flipping, or a level, follows flipping."""
 
-_FEWEST_RETURNS: Final = 2
-"""Visits to a mode that was left before, from which a stretch can be flipping: one return is a fix."""
-
-_LEAVING: Final = 0.5
-_STAYING: Final = 4.5
-"""Prior of the chance to leave a mode at a commit, a beta distribution of mean 0.1."""
-
-_SHARE: Final = 0.5
-"""Prior of the share of each mode, a Dirichlet distribution."""
-
-_MOST_STARTS: Final = 400
-"""Visits at which flipping may begin; of more, so many evenly spaced ones."""
+_MOST_STRETCHES: Final = 160_000
+"""Stretches that are priced: flipping may begin at every visit of up to 400, and at fewer, evenly spaced ones, of more."""
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -217,85 +207,19 @@ class Regimes:
     log_odds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Prices:
-    """Log likelihoods of ``flipping`` from a start (row) to a last visit, and of what begins with each visit.
-
-    That is a ``step``, a ``change`` from or to a level, or ``other`` flipping after flipping.
-    """
-
-    starts: Places
-    flipping: Floats
-    step: Floats
-    change: Floats
-    other: Floats
-
-
 def divide_visits(visits: Visits) -> Regimes:
-    """Return the likeliest division of ``visits`` into regimes.
-
-    Takes O(visits^2 modes) time, linear from 400 visits on.
-    """
-    prices = _price(visits)
-    stretches, total = _best_division(prices)
-    steps_only = float(prices.step.sum()) + _STAYS_LEVEL * (prices.step.size - 1)
+    """Return the likeliest division of ``visits`` into regimes; takes time linear in the modes, bounded in the visits."""
+    count = visits.modes.size
+    most = min(count, max(1, _MOST_STRETCHES // count))
+    starts = np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))
+    chances = VisitChances(*_change_prices(visits), _FLIPS, _STAYS_LEVEL, _FLIPS_ON, _CALMS_DOWN)
+    stretches, total = find_division(visits.modes, visits.lengths, starts, chances)
+    steps_only = float(chances.step.sum()) + _STAYS_LEVEL * (count - 1)
     regimes = tuple(
-        _regime(visits, first, last, _evidence(prices, stretches, number))
+        _regime(visits, first, last, _evidence(visits, starts, chances, stretches, number))
         for number, (first, last) in enumerate(stretches)
     )
     return Regimes(regimes, total - steps_only)
-
-
-@lru_cache(maxsize=8)
-def _log_gamma_of_halves(count: int) -> Floats:
-    """Return the logarithm of the gamma function at 0 (as 0), 1/2, 1, … ``count``/2."""
-    return np.array([0.0, *(math.lgamma(number / 2) for number in range(1, count + 1))])
-
-
-def _price(visits: Visits) -> _Prices:
-    """Price every stretch of visits as flipping, and every change as one step."""
-    count, modes = visits.modes.size, visits.levels.size
-    starts = np.unique(np.linspace(0, count - 1, min(count, _MOST_STARTS)).round().astype(np.int64))
-    table = _log_gamma_of_halves(1 << (2 * int(visits.lengths.sum()) + 2 * modes + 40).bit_length())
-
-    def gamma(number: Floats | float) -> Floats:
-        return np.asarray(table[np.asarray(2 * number, np.int64)])
-
-    # Stretches that begin at a start (rows) and end with a visit (columns); those that end before they begin count
-    # nothing.
-    last = np.arange(count)
-    moves = np.maximum(last - starts[:, None], 0).astype(np.float64)
-    flipping, arriving = np.zeros(moves.shape), np.zeros(moves.shape)
-    present = np.zeros(moves.shape, np.int64)
-    for mode in range(modes):
-        here = (visits.modes == mode).astype(np.float64)
-        seen, stays = np.cumsum(here), np.cumsum(here * (visits.lengths - 1))
-        visited = np.maximum(seen - (seen - here)[starts, None], 0)
-        left = np.maximum(visited - here, 0)
-        stayed = np.maximum(stays - (stays - here * (visits.lengths - 1))[starts, None], 0)
-        # Chance to leave the mode, integrated out.
-        flipping += gamma(_LEAVING + left) + gamma(_STAYING + stayed) - gamma(_LEAVING + _STAYING + left + stayed)
-        flipping -= gamma(_LEAVING) + gamma(_STAYING) - gamma(_LEAVING + _STAYING)
-        # Shares of the modes, integrated out, given that a switch goes to another mode.
-        arriving += gamma(_SHARE + np.maximum(visited - here[starts, None], 0)) - gamma(_SHARE)
-        arriving -= left * np.log1p(-(visited + _SHARE) / (moves + 1 + _SHARE * modes))
-        present += visited > 0
-    if modes > 2:
-        flipping += arriving + gamma(_SHARE * modes) - gamma(_SHARE * modes + moves)
-    # Too few returns; or a level at an end that the series did not come back to, or from.
-    before, after = _same_mode(visits.modes)
-    once = (after[starts, None] > last) | (before < starts[:, None])
-    flipping[(moves + 1 < present + _FEWEST_RETURNS) | once] = -np.inf
-    return _Prices(starts, flipping, *_change_prices(visits))
-
-
-def _same_mode(modes: Places) -> tuple[Places, Places]:
-    """Return the visits before and after each one to the same mode; -1, and the number of visits, without one."""
-    before, after = np.full(modes.size, -1), np.full(modes.size, modes.size)
-    for mode in range(int(modes.max()) + 1):
-        places = np.flatnonzero(modes == mode)
-        before[places[1:]], after[places[:-1]] = places[:-1], places[1:]
-    return before, after
 
 
 def _change_prices(visits: Visits) -> tuple[Floats, Floats, Floats]:
@@ -310,38 +234,9 @@ def _change_prices(visits: Visits) -> tuple[Floats, Floats, Floats]:
     return step, change, other
 
 
-def _best_division(prices: _Prices) -> tuple[list[tuple[int, int]], float]:
-    """Return the first and the last visit of each regime of the likeliest division, and its log likelihood."""
-    count = prices.step.size
-    # Log likelihood of the visits before each one, whose last regime is a level (row 0) or flips (row 1).
-    best = np.full((2, count + 1), -np.inf)
-    best[0, 0] = 0.0
-    came_from: list[list[tuple[int, int]]] = [[(0, 0)], [(0, 0)]]
-    change, starts = prices.change, prices.starts
-    for last in range(count):
-        # A level is one visit.
-        calm = best[0, last] + prices.step[last] + (_STAYS_LEVEL if last else 0.0)
-        calmed = best[1, last] + change[last] + _CALMS_DOWN
-        best[0, last + 1] = max(calm, calmed)
-        came_from[0].append((last, int(calmed > calm)))
-        # Flipping began at one of the starts, after a level or after other flipping.
-        reached = int(np.searchsorted(starts, last, side="right"))
-        begins = starts[:reached]
-        ways = np.stack([best[0, begins] + _FLIPS + change[begins], best[1, begins] + _FLIPS_ON + prices.other[begins]])
-        ways += prices.flipping[:reached, last]
-        kind, begin = divmod(int(ways.argmax()), reached)
-        best[1, last + 1] = ways[kind, begin]
-        came_from[1].append((int(begins[begin]), kind))
-    stretches, stop, kind = [], count, int(best[1, count] > best[0, count])
-    total = float(best[kind, count])
-    while stop:
-        first, before = came_from[kind][stop]
-        stretches.append((first, stop - 1))
-        stop, kind = first, before
-    return stretches[::-1], total
-
-
-def _evidence(prices: _Prices, stretches: list[tuple[int, int]], number: int) -> float:
+def _evidence(
+    visits: Visits, starts: Places, chances: VisitChances, stretches: list[tuple[int, int]], number: int
+) -> float:
     """Return the likelihood ratio of a change of regime against one regime, or steps, all along.
 
     0 for the first regime.
@@ -350,19 +245,22 @@ def _evidence(prices: _Prices, stretches: list[tuple[int, int]], number: int) ->
         return 0.0
     (first, middle), (second, last) = stretches[number - 1 : number + 1]
     flipped, flips = first < middle, second < last
-    apart = float((prices.other if flipped and flips else prices.change)[second])
-    apart += _FLIPS + _flipping(prices, first, middle) if flipped else 0.0
+    apart = float((chances.other if flipped and flips else chances.change)[second])
+    apart += _FLIPS + _flipping(visits, starts, first, middle) if flipped else 0.0
     if flips:
-        apart += (_FLIPS_ON if flipped else _FLIPS) + _flipping(prices, second, last)
+        apart += (_FLIPS_ON if flipped else _FLIPS) + _flipping(visits, starts, second, last)
     else:
         apart += _CALMS_DOWN if flipped else _STAYS_LEVEL
-    steps = float(prices.step[first + 1 : last + 1].sum()) + (last - first) * _STAYS_LEVEL
-    return apart - max(steps, _FLIPS + _flipping(prices, first, last))
+    steps = float(chances.step[first + 1 : last + 1].sum()) + (last - first) * _STAYS_LEVEL
+    return apart - max(steps, _FLIPS + _flipping(visits, starts, first, last))
 
 
-def _flipping(prices: _Prices, first: int, last: int) -> float:
-    row = int(np.searchsorted(prices.starts, first))
-    return float(prices.flipping[row, last]) if prices.starts[row] == first else -math.inf
+def _flipping(visits: Visits, starts: Places, first: int, last: int) -> float:
+    """Return the log likelihood of flipping from one visit to another, infinitely small where it may not begin there."""
+    if starts[np.searchsorted(starts, first)] != first:
+        return -math.inf
+    part = slice(first, last + 1)
+    return price_flipping(visits.modes[part], visits.lengths[part], visits.levels.size)
 
 
 def _regime(visits: Visits, first: int, last: int, evidence: float) -> Regime:
