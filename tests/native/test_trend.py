@@ -47,8 +47,8 @@ def test_compiled_and_numpy_fit_alike(seed: int, size: int) -> None:
 
 def test_a_slope_is_found_at_every_place_of_a_series_of_any_length() -> None:
     for size in (100, 400, 5000, 60_000):
-        values = np.clip(np.arange(size) - size // 3, 0, size // 4 + 15) * 1.0
-        slope = best_slope(values, ())
+        values = np.clip(np.arange(size, dtype=np.float64) - size // 3, 0.0, size // 4 + 15)
+        slope = best_slope(np.asarray(values, np.float64), ())
         assert slope is not None
         assert slope[:2] == (size // 3, size // 3 + size // 4 + 15)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +91,8 @@ def price_flipping(modes: Places, lengths: Places, distinct: int) -> float:
     stayed = np.bincount(modes, lengths - 1, distinct).astype(np.int64)
     gammas, _ = gammas_and_logs(2 * (int(lengths.sum()) + distinct) + 40)
 
-    def gamma(number: Floats | float) -> Floats:
-        return np.asarray(gammas[np.asarray(2 * number, np.int64)])
+    def gamma(number: NDArray[Any] | float) -> Floats:
+        return np.asarray(gammas[np.asarray(2 * np.asarray(number), np.int64)], np.float64)
 
     left, arrived = visited.copy(), visited.copy()
     left[modes[-1]] -= 1

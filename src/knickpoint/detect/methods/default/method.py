@@ -239,7 +239,7 @@ def _pattern_of(
     """Return the pattern that describes the kept steps together better than each by itself."""
     steps = _steps_of(values, series, found, acceptance, evidence=settings.evidence)
     scale, phi, _, _ = found.facts
-    search_again = partial(_search_again, values, series, acceptance, settings)
+    search_again = _SearchAgain(values, series, acceptance, settings)
     subject = Subject(values, series, steps, scale, phi, search_again)
     pattern = recognise(subject, _recognisers(settings))
     if settings.noise and not pattern.flipping:
@@ -280,20 +280,25 @@ def _steps_of(
     )
 
 
-def _search_again(
-    values: NDArray[np.float64],
-    series: MeasuredSeries,
-    acceptance: Acceptance,
-    settings: _Settings,
-    measured: NDArray[np.float64],
-    *,
-    evidence: bool = True,
-) -> tuple[Step, ...]:
-    """Return the steps of a series that has the values ``measured`` where ``values`` has measured ones."""
-    again = np.full(values.size, np.nan)
-    again[series.rows] = measured
-    found = segment(np.ascontiguousarray(measured), load_model().forest, acceptance.bound)
-    return _steps_of(again, series, found, acceptance, evidence=evidence and settings.evidence)
+class _SearchAgain:
+    """Find the steps of a series with other measured values, in the same way; what was searched last is not searched again."""
+
+    def __init__(
+        self, values: NDArray[np.float64], series: MeasuredSeries, acceptance: Acceptance, settings: _Settings
+    ) -> None:
+        self._size, self._series, self._acceptance, self._settings = values.size, series, acceptance, settings
+        self._found: dict[bytes, Segmentation] = {}
+
+    def __call__(self, measured: NDArray[np.float64], *, evidence: bool = True) -> tuple[Step, ...]:
+        """Return the steps of the series with ``measured`` values, perhaps without ``evidence``."""
+        measured = np.ascontiguousarray(measured)
+        again = np.full(self._size, np.nan)
+        again[self._series.rows] = measured
+        key = measured.tobytes()
+        found = self._found.get(key) or segment(measured, load_model().forest, self._acceptance.bound)
+        self._found = {key: found}
+        evidence = evidence and self._settings.evidence
+        return _steps_of(again, self._series, found, self._acceptance, evidence=evidence)
 
 
 def _candidates_of(

@@ -95,7 +95,7 @@ class Trend:
         counts = np.diff(firsts, append=self.fitted.size)
         means = np.add.reduceat(columns, firsts, axis=1) / counts
         rest = columns - np.repeat(means, counts, axis=1)
-        return means.T, np.linalg.pinv(rest @ rest.T)
+        return means.T, np.asarray(np.linalg.pinv(rest @ rest.T), np.float64)
 
     def price(self) -> float:
         """Return the cost of the steps and slopes by the Bayesian information criterion."""

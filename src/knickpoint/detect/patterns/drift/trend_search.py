@@ -33,7 +33,7 @@ _MOST_STAIRS: Final = 4
 _MOST_STEPS: Final = 32
 """Steps beside which slopes are fitted: a fit takes time in proportion to their square, and a trend has few of them."""
 _MOST_SEARCHED: Final = 32_000
-_FEWEST_SEARCHES: Final = 4
+_FEWEST_SEARCHES: Final = 2
 """Values in which steps are searched beside slopes, all searches together, and searches that are made in any case."""
 
 _SHORTEST_LEVEL: Final = 3
@@ -70,17 +70,17 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch, least: flo
     else:
         sloped += _curved(values, steps, searches) if len(places) >= _STEPS_OF_A_CURVE else []
     # Where slopes overlap, the level may move fast, or to and fro: such a model is none of slow changes.
-    sloped = [trend for trend in sloped if all(rise.slow for rise in rises_of(trend))]
+    sloped = [each for each in sloped if all(rise.slow for rise in rises_of(each))]
     if not sloped:
         return None
-    noise, inflation = (min(getattr(trend, name) for trend in [steps, *sloped]) for name in ("noise", "inflation"))
-    best = min(sloped, key=lambda trend: trend.cost(noise, inflation))
+    noise, inflation = (min(getattr(each, name) for each in [steps, *sloped]) for name in ("noise", "inflation"))
+    best = min(sloped, key=lambda each: each.cost(noise, inflation))
     better = advantage(steps, best)
     # What the search of steps rejects may still describe the values better than a slope does.
     most = _MOST_STAIRS if len(places) < 2 else 0
     beside = min(most + len(places), _MOST_STEPS)
-    for start, further in ((steps, most), (fit_trend(values, best.places, ()), beside)):
-        for stairs in _stairs(values, start, further if better >= least else 0):
+    for trend, further in ((steps, most), (fit_trend(values, best.places, ()), beside)):
+        for stairs in _stairs(values, trend, further if better >= least else 0):
             better = min(better, advantage(stairs, best))
             if better < least:
                 break
