@@ -172,7 +172,7 @@ bench-publish: setup-dev ## Time and size of published pages
 bench-watch: setup-dev ## Announcements of histories that are replayed commit by commit
 	@$(BIN)/python benchmarks/watch.py
 
-bench-gate: setup-dev ## Pull requests that a check fails without a reason, beside its peers (GATE_ARGS=--quick)
+bench-gate: setup-dev ## Pull requests that a check fails without a reason, beside its peers (GATE_ARGS=--quick, or shared for shared machines)
 	@$(BIN)/python benchmarks/gate.py $(GATE_ARGS)
 
 bench-compare: setup-dev ## Comparisons of two commits that fail without a reason, and what they find

@@ -8,6 +8,8 @@ The parts are
 - ``series``: stretches of the real series without change of ``data/dev-series`` in the directory that
   ``KNICKPOINT_REFERENCE`` names; each pull request leaves one source out.
 
+- ``shared``: 20 benchmarks on shared machines (``gate_machines``): unchanged pull requests that fail, 20 % in one
+  benchmark, and 10 % in all of them, beside the rule that knows no machines and those of other tools.
 - ``stated``: the four kinds of noise that the guide states figures for, and the real stretches, at 100 x 30 x 3.
 
 Rows are printed as they come. ``python benchmarks/gate.py PART… [--pulls N]`` runs some parts or fewer pull requests,
@@ -30,6 +32,7 @@ from typing import Final
 import numpy as np
 
 from accuracy_series import Labelled, place_of_series, read_labelled
+from gate_machines import WORLDS, Answer, MachinePull, judge, judge_plainly, peers, recorded, this_machine
 from gate_noise import KINDS, SESSIONS, PullRequest, generated, of_series
 from gate_references import REFERENCES
 from knickpoint.detect.family import judge_family
@@ -161,10 +164,86 @@ def _stated(pool: ProcessPoolExecutor, pulls: int) -> Iterator[Row]:
     yield from _of_series(pool, pulls, _SERIES_SHAPES[:1], real=True)
 
 
+_ALL_BY: Final = 0.10
+_ONE_BY: Final = 0.20
+_MOST_PASSED, _LEAST_FOUND = 5.0, 80.0
+_PLAIN: Final = "without machines"
+
+
+def _answers(make: Callable[[int], MachinePull], seed: int) -> list[dict[str, Answer]]:
+    """Return the answers of each rule to a pull request: unchanged, with a change in one benchmark, and in all."""
+    made = make(seed)
+    place = seed % len(made.pull.histories)
+    return [
+        {"": judge(each), _PLAIN: judge_plainly(each), **peers(each)}
+        for each in (made, made.with_change(place, _ONE_BY), made.with_change(None, _ALL_BY))
+    ]
+
+
+def _of_world(
+    pool: ProcessPoolExecutor, label: str, make: Callable[[int], MachinePull], pulls: int, *, alone: bool
+) -> Iterator[Row]:
+    """Yield the rows of one world; ``alone`` says that there is one machine, on which 10 % in all must not pass."""
+    found = list(pool.map(partial(_answers, make), range(pulls), chunksize=5))
+    places = [seed % unchanged[""].worse.size for seed, (unchanged, _, _) in enumerate(found)]
+
+    def rows(what: str, share: Callable[[str], float], reach: Reach, bound: float) -> Iterator[Row]:
+        for number, name in enumerate(list(found[0][0])[1:]):
+            goal = (reach, bound) if not number else (Reach.SHOWN, 0.0)
+            yield Row(f"{label}: {what}", "%", share(""), share(name), name, *goal)
+
+    def mean(values: Iterator[bool]) -> float:
+        return 100 * float(np.mean(list(values)))
+
+    yield from rows(
+        "unchanged that fail",
+        lambda name: mean(bool(unchanged[name].worse.any()) for unchanged, _, _ in found),
+        Reach.AT_MOST,
+        _MOST_FAILURES,
+    )
+    again = mean(unchanged[""].again for unchanged, _, _ in found)
+    yield Row(f"{label}: unchanged to be measured again", "%", again)
+    # What moved by 50 to 140 % on a busy machine hides 20 %.
+    yield from rows(
+        "+20 % in one found",
+        lambda name: mean(bool(one[name].worse[at]) for at, (_, one, _) in zip(places, found, strict=True)),
+        Reach.SHOWN if "busy" in label else Reach.AT_LEAST,
+        _LEAST_FOUND,
+    )
+    yield from rows(
+        "+20 % in one found, and no other blamed",
+        lambda name: mean(
+            bool(one[name].worse[at]) and one[name].worse.sum() == 1
+            for at, (_, one, _) in zip(places, found, strict=True)
+        ),
+        Reach.SHOWN,
+        0.0,
+    )
+    if alone:
+        yield from rows(
+            "+10 % in all that passes",
+            lambda name: mean(whole[name].passes for _, _, whole in found),
+            Reach.AT_MOST,
+            _MOST_PASSED,
+        )
+
+
+def _shared(pool: ProcessPoolExecutor, pulls: int) -> Iterator[Row]:
+    for world, kinds in WORLDS.items():
+        for kind, make in kinds.items():
+            yield from _of_world(pool, f"{world}, {kind}", make, pulls, alone=world == "one machine")
+    runs = recorded()
+    for name, disturbed in (("quiet", False), ("disturbed", True)):
+        make_recorded = partial(this_machine, runs, disturbed=disturbed)
+        fewer = max(10, pulls // _FEWER)
+        yield from _of_world(pool, f"this machine, {name}", make_recorded, fewer, alone=not disturbed)
+
+
 _PARTS: Final[dict[str, Callable[[ProcessPoolExecutor, int], Iterator[Row]]]] = {
     "kinds": _of_kinds,
     "shapes": _of_shapes,
     "series": _of_series,
+    "shared": _shared,
     "stated": _stated,
 }
 

@@ -47,9 +47,10 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
         by, why = plain_line(row.accepted.author, _LONGEST_NAME), plain_line(row.accepted.reason, LONGEST_REASON)
         lines.append(f"Accepted: {name(title(row))} by {name(by)}: {name(why)}{rest}.")
     if report.results.replayed:
+        where = " on a machine like that of the history" if report.results.move.unlike else ""
         lines.append(
-            f"At most {percent_text(report.results.false_positives)} of unchanged pull requests fail, over all "
-            f"benchmarks together (set from {counted(report.results.replayed, 'past commit')})."
+            f"At most {percent_text(report.results.false_positives)} of unchanged pull requests fail{where}, over all benchmarks"
+            f" together (set from {counted(report.results.replayed, 'past commit')})."
         )
     seen = _visible(report)
     return [*lines, seen] if seen else lines

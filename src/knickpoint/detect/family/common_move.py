@@ -11,8 +11,9 @@ with rates the other way round, and their median over the benchmarks is the *com
   busy machine. It is to be measured again.
 - On another machine, the common move is taken out of the new values, and the common moves of past commits out of the
   history. What is left is judged as usual. The noise is then that between machines, as far as the history has several.
-- What stands out from a common move, or on a machine that the history hardly knows, must also lie further from it than
-  the other benchmarks scatter around it.
+- What stands out from a common move, or on another machine, must also lie further from it than the other benchmarks
+  scatter around it.
+- A machine is like that of the history if five or more commits were measured on machines alike. Then only those count.
 """
 
 from __future__ import annotations
@@ -114,18 +115,19 @@ def judge_moves(
 
     ``signs`` has the :func:`speed_sign` of each benchmark; those of 0 are judged as usual. ``unlike`` is true for the
     commits of the histories that another machine measured than the new values; None if all machines are alike or
-    unknown. Where fewer than five commits are alike, the machine of the new values is another one than that of the
-    history. The other arguments, and the errors, are those of :func:`judge_family`.
+    unknown. With five or more commits on machines alike, only those count; else the machine of the new values is
+    another one than that of the history. The other arguments, and the errors, are those of :func:`judge_family`.
     """
     frame = np.atleast_2d(np.asarray(histories, dtype=np.float64))[:, -NEWEST:]
     new = [np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in samples]
     ways = [better] * len(new) if isinstance(better, Better) else list(better)
     options = _Options(ways, kinds, false_positives, minimum_effect)
-    others = np.zeros(frame.shape[1], dtype=bool) if unlike is None else np.asarray(unlike, dtype=bool)[-NEWEST:]
+    alike = np.ones(frame.shape[1], dtype=bool) if unlike is None else ~np.asarray(unlike, dtype=bool)[-NEWEST:]
+    known = bool(alike.all()) or int(np.count_nonzero(~np.isnan(frame[:, alike]).all(axis=0))) >= FEWEST
+    if known:
+        frame = frame[:, alike]
     usual = options.judge(frame, new)
-    measured = (~np.isnan(frame)).any(axis=0)
-    known = int(np.count_nonzero(measured & ~others)) >= FEWEST or not others.any()
-    table = _MoveTable(frame, new, np.asarray(signs), usual, others)
+    table = _MoveTable(frame, new, np.asarray(signs), usual)
     nothing = MoveJudgement(
         usual.judgements,
         usual.margins,
@@ -135,7 +137,7 @@ def judge_moves(
     )
     if len(table.rows) < FEWEST_TOGETHER:
         return nothing if known else _too_few(nothing, table.rows)
-    if known and not others.any() and not table.moved(usual).any():
+    if known and not table.moved(usual).any():
         return nothing
     return _apart(table, options, nothing, known=known)
 
@@ -147,9 +149,9 @@ class _MoveTable:
     """
 
     def __init__(
-        self, frame: Array, samples: Sequence[Array], signs: NDArray[np.int64], usual: FamilyJudgement, unlike: Mask
+        self, frame: Array, samples: Sequence[Array], signs: NDArray[np.int64], usual: FamilyJudgement
     ) -> None:
-        self.frame, self.samples, self.signs, self.unlike = frame, samples, signs, unlike
+        self.frame, self.samples, self.signs = frame, samples, signs
         self.rows = [
             row
             for row, judgement in enumerate(usual.judgements)
@@ -225,7 +227,7 @@ def _too_few(found: MoveJudgement, rows: Sequence[int]) -> MoveJudgement:
 
 
 def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known: bool) -> MoveJudgement:
-    """Return the verdicts apart from the common move; ``known`` says that the history has machines alike."""
+    """Return the verdicts apart from the common move; ``known`` says that the machine is like that of the history."""
     # Levels without the common moves of the past; then the move of the new values, and what is left without it.
     levelled = table.without_common()
     first = options.judge(levelled, table.samples)
@@ -233,68 +235,45 @@ def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known:
         return usual if known else _too_few(usual, table.rows)
     changes = table.changes(first)
     common = float(np.median(changes))
-    past = table.past[~np.isnan(table.past) & ~(table.unlike & known)]
+    past = table.past[~np.isnan(table.past)]
     reference = float(np.median(past))
     moved = table.moved(first, reference)
     failing = any(usual.judgements[row].verdict in _CHANGED for row in itertools.compress(table.rows, moved))
     busy = moved.any() and abs(common - reference) < math.log(ENORMOUS)
     if known and not (busy and (failing or _beyond_past(past, common, options))):
         moved[:] = False
-    if known and not moved.any() and not table.unlike.any():
+    if known and not moved.any():
         return usual
     furthest = _furthest(changes - common, options.false_positives) if moved.any() or not known else 0.0
     left = options.judge(levelled, table.new_without(common)).judgements
     apart = np.array([left[row].verdict in _CHANGED for row in table.rows]) & (np.abs(changes - common) > furthest)
     parts = _Parts(
-        usual.judgements,
-        first,
         left,
         _described(changes - reference, moved & ~apart, unlike=not known),
         math.expm1(furthest),
-        reference,
         known=known,
-        mixed=known and bool(table.unlike.any()),
     )
     # On another machine, what does not depend on its speed is conditional, too.
     judgements = list(usual.judgements if known else map(_conditional, usual.judgements))
-    margins, together = list(usual.margins), list(usual.together)
+    together = list(usual.together)
     for row, distance, moves in zip(table.rows, (changes - common).tolist(), moved.tolist(), strict=True):
         sign = int(table.signs[row])
-        before, margins[row] = parts.compared(row, sign, margins[row])
-        judgements[row], together[row] = parts.verdict(row, before, sign * distance, moves=moves)
-    return replace(
-        usual, judgements=tuple(judgements), margins=tuple(margins), together=tuple(together), move=parts.move
-    )
+        judgements[row], together[row] = parts.verdict(row, usual.judgements[row], sign * distance, moves=moves)
+    return replace(usual, judgements=tuple(judgements), together=tuple(together), move=parts.move)
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """What the new values do together, and the verdicts on what is ``left`` without it.
 
-    ``usual`` are the verdicts without regard to the common move, and ``first`` those by a history without the common
-    moves of its commits, of which ``reference`` is the usual one on machines alike. Up to the share ``least`` the
-    scatter of the others hides what is left. The history has machines alike if they are ``known``, and beside them
-    others if it is ``mixed``.
+    Up to the share ``least`` the scatter of the others hides what is left. The machine is like that of the history if
+    it is ``known``.
     """
 
-    usual: Sequence[Judgement]
-    first: FamilyJudgement
     left: Sequence[Judgement]
     move: CommonMove
     least: float
-    reference: float
     known: bool
-    mixed: bool
-
-    def compared(self, row: int, sign: int, margin: float) -> tuple[Judgement, float]:
-        """Return levels and margin of a benchmark: in a mixed history, by the level that machines alike have."""
-        if not self.mixed:
-            return self.usual[row], margin
-        found, factor = self.first.judgements[row], math.exp(sign * self.reference)
-        centre = found.centre * factor
-        size = found.level - centre
-        compared = replace(found, centre=centre, size=size, relative_size=size / abs(centre))
-        return compared, self.first.margins[row] * factor
 
     def verdict(self, row: int, before: Judgement, size: float, *, moves: bool) -> tuple[Judgement, bool]:
         """Return the verdict on a benchmark of which ``size`` (a logarithm) is left, and whether most others have it.
@@ -305,7 +284,7 @@ class _Parts:
         changed = found.verdict in _CHANGED
         if not self.known:
             return _conditional(found), moves and not changed
-        if not self.move.moved or (changed and (self.mixed or found.verdict is before.verdict)):
+        if not self.move.moved or (changed and found.verdict is before.verdict):
             return found, False
         if moves or before.verdict in _CHANGED:
             others = counted(self.move.moved - moves, "other benchmark")
