@@ -414,6 +414,16 @@ def test_an_empty_history_is_no_verdict_and_says_what_to_do(
     assert lines[-1].startswith("::warning title=knick check::No verdict: the history is empty")
 
 
+def test_a_vanished_benchmark_and_a_new_one_of_a_similar_name_name_each_other(knick: Knick, project: Project) -> None:
+    new = values(400.0)
+    del new["b3"], new["b7"]
+    found = rows(knick, project.write("new.csv", project.patch, {**new, "b31": 400.0, "parser": 20.0}))
+    reasons = {row["benchmark"]: row["reason"] for row in found}
+    assert reasons["b3"].endswith("; probably renamed to 'b31', which is new")
+    assert reasons["b31"].endswith("; new, and probably 'b3' under another name, which vanished")
+    assert not any("probably" in reasons[name] for name in ("b7", "parser", "b0"))
+
+
 def test_another_base_is_taken_by_name(knick: Knick, project: Project) -> None:
     new = project.write("new.csv", project.patch, values(400.0))
     assert (knick("check", new, "--base", "main").code, knick("check", new, "--base", "HEAD~1").code) == (1, 0)

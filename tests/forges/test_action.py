@@ -142,6 +142,7 @@ def test_a_slower_pull_request_fails_and_says_so_in_a_comment(
     assert (tmp_path / "pull-runner" / "summary.md").read_text(encoding="utf-8") == github.notes[0].body
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("service", ["github", "gitlab"])
 def test_what_moved_together_on_a_machine_alike_does_not_pass(project: Project, tmp_path: Path, service: str) -> None:
     push = project.checkout(tmp_path / "push", project.main[-1])
@@ -152,7 +153,7 @@ def test_what_moved_together_on_a_machine_alike_does_not_pass(project: Project, 
     assert _job(push, given | {"results": files}, "push", {}, "http://127.0.0.1:1").passed
     pull = project.checkout(tmp_path / "pull", project.patch)
     _results(pull / "new.csv", project.patch, 20.0, _MORE_NAMES)
-    given |= {"results": "new.csv"}
+    given |= {"results": "new.csv", "comment": "when-worse"}
     if service == "github":
         with serving(GitHubServer(head=project.patch)) as forge:
             ran = _job(pull, given, "pull_request", _pull_request(project.patch), forge.url)

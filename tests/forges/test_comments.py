@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.forges.forge_server import ForgeServer, GitHubServer, GitLabServer, serving
 
-from knickpoint.forges import ForgeJob, ForgeKind, Posted, open_thread, post_comment, read_job
+from knickpoint.forges import ForgeJob, ForgeKind, Posted, When, open_thread, post_comment, read_job
 from knickpoint.model.errors import InputError
 from knickpoint.notify.channel import DeliveryError
 from knickpoint.reports.markdown import marker
@@ -52,6 +52,34 @@ def test_the_next_report_updates_it_although_it_is_on_a_later_page(forge: ForgeS
     forge.add("grace", "Thanks")
     assert _post(forge, "Something regressed.") is Posted.UPDATED
     assert [text for text in _texts(forge) if text.startswith(_MARK)] == [f"{_MARK}\nSomething regressed.\n"]
+
+
+@pytest.mark.parametrize(
+    ("when", "begins"),
+    [
+        (When.ALWAYS, {"nothing", "changed", "worse", ""}),
+        (When.CHANGED, {"changed", "worse", ""}),
+        (When.WORSE, {"worse", ""}),
+    ],
+)
+def test_a_comment_begins_only_when_something_happened_if_one_wishes(
+    forge: ForgeServer, when: When, begins: set[str]
+) -> None:
+    thread = open_thread(_job(forge), "the-token")
+    assert thread is not None
+    for happened in ("nothing", "changed", "worse", ""):
+        end = f"<!-- knickpoint result: {happened} -->\n" if happened else ""
+        posted = post_comment(thread, f"{_MARK}\nText\n{end}", commit=_HEAD, when=when)
+        assert posted is (Posted.CREATED if happened in begins else Posted.LEFT_OUT)
+        forge.notes.clear()
+
+
+def test_a_comment_that_is_there_is_updated_when_all_is_well_again(forge: ForgeServer) -> None:
+    thread = open_thread(_job(forge), "the-token")
+    assert thread is not None
+    for happened, posted in (("worse", Posted.CREATED), ("nothing", Posted.UPDATED)):
+        body = f"{_MARK}\n{happened}\n<!-- knickpoint result: {happened} -->\n"
+        assert post_comment(thread, body, commit=_HEAD, when=When.WORSE) is posted
 
 
 def test_the_same_report_again_writes_nothing(forge: ForgeServer) -> None:

@@ -146,6 +146,21 @@ def test_a_comment_has_its_marker_first_and_what_fails_before_the_rest() -> None
     assert "<code>a</code>" not in text
 
 
+def test_a_comment_ends_with_what_to_do_next_and_what_happened() -> None:
+    text = markdown_comment(full())
+    assert "accept it by a line in a commit message: <code>Knickpoint-Accept: f, REASON</code>." in text.replace(
+        "&#58;", ":"
+    )
+    assert "<code>knick check --summary min</code>" in text
+    assert text.endswith("<!-- knickpoint result: worse -->\n")
+    again = replace(report(row("a")), results=replace(report(row("a")).results, move=CommonMove(9, 9, 0.5, 0.4, 0.6)))
+    assert "- Measure again: run the job again, or" in markdown_comment(again)
+    assert markdown_comment(report(row("a"))).endswith("<!-- knickpoint result: nothing -->\n")
+    assert "What to do next" not in markdown_comment(report(row("a")))
+    better = markdown_comment(report(row("a"), row("b", Verdict.IMPROVED, relative=-0.2)))
+    assert better.endswith("<!-- knickpoint result: changed -->\n")
+
+
 def test_the_name_of_a_job_is_in_every_form() -> None:
     named = replace(full(), name="mac <os>")
     assert markdown_comment(named).splitlines()[:2] == [
@@ -170,7 +185,7 @@ def test_a_comment_is_cut_before_the_service_cuts_it() -> None:
 
 
 def test_a_comment_with_long_reasons_shows_fewer_rows() -> None:
-    worse = [replace(row(f"b{number}", Verdict.REGRESSED, relative=0.1), reason="[" * 300) for number in range(60)]
+    worse = [replace(row(f"b{number}", Verdict.REGRESSED, relative=0.1), reason="[" * 290) for number in range(60)]
     other = [replace(each, trace=f"{each.trace}stat=max,", decides=False) for each in worse]
     text = markdown_comment(report(*worse, *other))
     assert len(text) < 65_536

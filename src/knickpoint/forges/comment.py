@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from knickpoint.notify.trackers.rest import Rest
 
 _MARK: Final = "<!-- knickpoint "
 
+_RESULT: Final = re.compile(r"<!-- knickpoint result: (?P<happened>\w+) -->\s*\Z")
+"""The last line of a report, which says whether anything changed, or is worse."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comment:
@@ -24,6 +28,20 @@ class Comment:
     url: str = ""
 
 
+class When(Enum):
+    """When a pull request gets a comment; one that it has is always updated."""
+
+    ALWAYS = "always"
+    CHANGED = "changed"
+    WORSE = "worse"
+
+    def covers(self, body: str) -> bool:
+        """Whether a report is one of those that are posted; one that does not say what happened is."""
+        found = _RESULT.search(body)
+        happened = found["happened"] if found else "worse"
+        return self is When.ALWAYS or happened == "worse" or (self is When.CHANGED and happened == "changed")
+
+
 class Posted(Enum):
     """What became of a comment."""
 
@@ -31,6 +49,7 @@ class Posted(Enum):
     UPDATED = "updated"
     SAME = "unchanged"
     OUTDATED = "outdated"
+    LEFT_OUT = "left out"
 
 
 class CommentThread(Protocol):
@@ -52,11 +71,11 @@ class CommentThread(Protocol):
         """Delete a comment."""
 
 
-def post_comment(thread: CommentThread, body: str, *, commit: str = "") -> Posted:
+def post_comment(thread: CommentThread, body: str, *, commit: str = "", when: When = When.ALWAYS) -> Posted:
     """Write ``body`` into the comment that has the same first line; add the comment where there is none.
 
     A pull request that has a newer commit than ``commit``, or is closed, keeps its comment: the answer would be about
-    what is gone. Two jobs that add a comment at the same time end with one: each looks again, and the oldest stays.
+    what is gone. ``when`` says which reports begin a comment. Two jobs that add a comment at the same time end with one: each looks again, and the oldest stays.
 
     Raises:
         InputError: the first line is not a marker.
@@ -74,6 +93,8 @@ def post_comment(thread: CommentThread, body: str, *, commit: str = "") -> Poste
     found = _marked(thread, mark)
     if found:
         return _keep_oldest(thread, body, found)
+    if not when.covers(body):
+        return Posted.LEFT_OUT
     _create(thread, body, mark)
     _keep_oldest(thread, body, _marked(thread, mark))
     return Posted.CREATED

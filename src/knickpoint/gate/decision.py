@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from knickpoint.gate.report import GateReport, Sides
@@ -25,6 +27,12 @@ MACHINES_DIFFER: Final = (
     "it is unknown whether the machine is that of the history",
 )
 """What a canary that moved says of results and their history, and one without a value."""
+
+_ALIKE: Final = 0.6
+"""Share of matching characters from which on two names are probably those of one benchmark."""
+
+_MOST_RENAMED: Final = 100
+"""Benchmarks that vanished, and new ones, among which renames are looked for: each pair is compared."""
 
 SIDES_DIFFER: Final = ("not only the commits differ", "it is unknown whether only the commits differ")
 """What it says of two commits that were measured in turns."""
@@ -86,6 +94,7 @@ def decide(
     canaries = _canary_keys(config.canaries.values(), repository, keys)
     matched, unmatched = match_accepted(accepted, keys)
     address = config.server.address.rstrip("/")
+    renamed = _probable_renames(results.benchmarks)
     shared = _shared_params(keys)
     benchmarks = tuple(
         replace(
@@ -95,6 +104,7 @@ def decide(
             accepted=matched.get(each.trace),
             label=_label(each, shared),
             dashboard=address if each.trace_id is not None else "",
+            reason=f"{each.reason}; {renamed[each.trace]}" if each.trace in renamed else each.reason,
         )
         for each in results.benchmarks
     )
@@ -111,6 +121,37 @@ def decide(
         sides,
         (*left_out, *(_canary_warning(each, doubts) for each in moved), *warnings, *unmatched),
     )
+
+
+def _probable_renames(benchmarks: Sequence[JudgedBenchmark]) -> dict[str, str]:
+    """Return what is said of benchmarks that vanished and of new ones that are probably the same under another name.
+
+    They have the same unit and the same params but for one, in which their texts are alike. Each has one partner, those
+    that are most alike first.
+    """
+    vanished = [each for each in benchmarks if each.vanished]
+    new = [each for each in benchmarks if each.new and not each.past and each.verdict is Verdict.NO_DATA]
+    pairs = [
+        (-likeness, gone.trace, come.trace, *names)
+        for gone in islice(vanished, _MOST_RENAMED)
+        for come in islice(new, _MOST_RENAMED)
+        if gone.unit == come.unit and (names := _names(gone.params, come.params))
+        if (likeness := SequenceMatcher(None, *names, autojunk=False).ratio()) >= _ALIKE
+    ]
+    found: dict[str, str] = {}
+    for _, gone, come, before, after in sorted(pairs):
+        if gone not in found and come not in found:
+            found[gone] = f"probably renamed to {after!r}, which is new"
+            found[come] = f"new, and probably {before!r} under another name, which vanished"
+    return found
+
+
+def _names(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the texts of the only param in which two traces differ, None where they differ in more."""
+    differing = [name for name in one if one[name] != other.get(name)]
+    if len(differing) != 1 or one.keys() != other.keys():
+        return None
+    return one[differing[0]], other[differing[0]]
 
 
 def _canary_keys(settings: Iterable[CanarySettings], repository: str, keys: Iterable[str]) -> frozenset[str]:

@@ -31,6 +31,14 @@ class Standing(Enum):
     PASSES = "passes"
 
 
+class Happened(Enum):
+    """What the new results show, for those who read of changes only."""
+
+    NOTHING = "nothing"
+    CHANGED = "changed"
+    WORSE = "worse"
+
+
 @dataclass(frozen=True, slots=True)
 class Sides:
     """The commits of both sides, None for what is not a commit of a history.
@@ -141,6 +149,14 @@ class GateReport:
         """Whether the verdict is to measure again: what moved together may be the patch or a busy machine."""
         by_machine = (row.together and row.verdict is Verdict.UNSTABLE for row in self.deciding)
         return not self.failures and (self.results.move.again or any(by_machine))
+
+    @property
+    def happened(self) -> Happened:
+        """Whether anything is worse or to be measured again, else whether anything changed."""
+        if self.failures or self.tolerated or self.again:
+            return Happened.WORSE
+        changed = any(row.kind is ResultKind.IMPROVED for row in self.deciding)
+        return Happened.CHANGED if changed or self.accepted or self.results.move.moved else Happened.NOTHING
 
     @property
     def condition(self) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from knickpoint.gate.report import GateReport, Standing
 from knickpoint.model.judged_benchmark import JudgedBenchmark, ResultKind
 from knickpoint.model.plain_text import counted, plain_line
-from knickpoint.reports.answer import answer, change, found_from, levels, reason, title
+from knickpoint.reports.answer import answer, change, found_from, levels, next_steps, reason, title
 
 # Draw the history of a benchmark as a chart of Mermaid, which GitHub and GitLab draw without a picture from elsewhere.
 
@@ -141,7 +141,9 @@ def _comment(report: GateReport, histories: Mapping[str, Sequence[float]], most:
     unchanged = report.counts[ResultKind.UNCHANGED]
     if unchanged:
         lines += [f"{counted(unchanged, 'benchmark')} unchanged.", ""]
-    return "\n".join(lines)
+    if steps := next_steps(report, _code):
+        lines += ["**What to do next**", "", *(f"- {step}" for step in steps), ""]
+    return "\n".join([*lines, f"<!-- knickpoint result: {report.happened.value} -->", ""])
 
 
 def _sign(report: GateReport) -> str:

@@ -37,22 +37,29 @@ _LARGEST: Final = 1 << 20
     metavar="HASH",
     help="The commit that FILE is about. Default: that of the job, if --number is not given.",
 )
-def command(*, file: Path, forge: str | None, api: str, project: str, number: str, commit: str) -> None:
+@click.option(
+    "--when",
+    type=click.Choice(["always", "changed", "worse"]),
+    default="always",
+    show_default=True,
+    help="Which reports begin a comment: all, those in which anything changed, or is worse. One that is there is updated.",
+)
+def command(*, file: Path, forge: str | None, api: str, project: str, number: str, commit: str, when: str) -> None:
     """Post FILE, which `knick check --report markdown=FILE` wrote, as the one comment of a pull request.
 
     A comment that is there already is updated. In a job of GitHub Actions or GitLab the pull request is that of the
     job; in a job of the event workflow_run, it is that of the run before. The token is in KNICKPOINT_FORGE_TOKEN, else
     in GITHUB_TOKEN or GITLAB_TOKEN; it needs to write comments of pull requests, and nothing else.
 
-    The exit code is 0 when the comment is there, 2 when it could not be posted, and 3 when the pull request is closed
+    The exit code is 0 when the comment is there or not wanted (--when), 2 when it could not be posted, and 3 when the pull request is closed
     or has a newer commit: then its comment is left as it is.
     """
-    from knickpoint.forges import Posted, open_thread, post_comment
+    from knickpoint.forges import Posted, When, open_thread, post_comment
 
     job = _job(forge, api, project, number, commit)
     body = _read(file)
     thread = open_thread(job, _token(job.kind.value))
-    posted = Posted.OUTDATED if thread is None else post_comment(thread, body, commit=job.commit)
+    posted = Posted.OUTDATED if thread is None else post_comment(thread, body, commit=job.commit, when=When(when))
     if posted is Posted.OUTDATED:
         click.echo("knick: not posted: the pull request is closed or has a newer commit", err=True)
         raise click.exceptions.Exit(NO_DATA)
