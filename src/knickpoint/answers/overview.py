@@ -74,8 +74,8 @@ class SharedOverviewAnswer(Answer):
     waiting_directions: dict[ChangeDirection, int] = Field(description="Number of these changes, by direction.")
     canaries: int = Field(description="Number of unprocessed changes of canary alerts.")
     unwatched: int = Field(
-        description="Number of changes that no alert watches any more: those that stay until the next run, and those that "
-        "went in the last 7 days."
+        description="Number of changes that no alert watches any more: those that stay until the next run, and those "
+        "that went in the last 7 days."
     )
     quarantined: int = Field(description="Number of runs whose results are quarantined.")
     largest: list[ChangeAnswer] = Field(

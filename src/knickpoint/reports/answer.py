@@ -49,8 +49,8 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
     if report.results.replayed:
         where = " on a machine like that of the history" if report.results.move.unlike else ""
         lines.append(
-            f"At most {percent_text(report.results.false_positives)} of unchanged pull requests fail{where}, over all benchmarks"
-            f" together (set from {counted(report.results.replayed, 'past commit')})."
+            f"At most {percent_text(report.results.false_positives)} of unchanged pull requests fail{where}, over all "
+            f"benchmarks together (set from {counted(report.results.replayed, 'past commit')})."
         )
     seen = _visible(report)
     return [*lines, seen] if seen else lines

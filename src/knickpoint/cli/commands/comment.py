@@ -42,7 +42,8 @@ _LARGEST: Final = 1 << 20
     type=click.Choice(["always", "changed", "worse"]),
     default="always",
     show_default=True,
-    help="Which reports begin a comment: all, those in which anything changed, or is worse. One that is there is updated.",
+    help="Which reports begin a comment: all, those in which anything changed, or is worse. One that is there is "
+    "updated.",
 )
 def command(*, file: Path, forge: str | None, api: str, project: str, number: str, commit: str, when: str) -> None:
     """Post FILE, which `knick check --report markdown=FILE` wrote, as the one comment of a pull request.

@@ -171,7 +171,8 @@ _CALMS_DOWN: Final = math.log(0.4)
 """Log chances that a level follows a level, and that flipping, or a level, follows flipping."""
 
 _MOST_STRETCHES: Final = 160_000
-"""Stretches that are priced: flipping may begin at every visit of up to 400, and at fewer, evenly spaced ones, of more."""
+"""Stretches that are priced: flipping may begin at every visit of up to 400, and at fewer, evenly spaced ones, of more.
+"""
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
