@@ -28,7 +28,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect import cluster, find_steps, find_steps_many
+from accuracy_series import place_of_series, read_real
+from detect_worst import worst_rows
+from knickpoint.detect import cluster, find_steps, find_steps_jointly, find_steps_many
 from knickpoint.detect.methods.cluster.kmeans import normalise
 from knickpoint.detect.window_fits.fit_skia import fit_as_skia
 from knickpoint.native import COMPILED
@@ -200,6 +202,41 @@ def default() -> Iterator[Row]:
     yield Row(f"{named}, two threads", "s", two, single, "ours, one thread")
 
 
+def real() -> Iterator[Row]:
+    """Time the default method and siblings, as shipped, on real series, one call for each series or group."""
+    place = place_of_series()
+    named = "real series, drift and modes as shipped, a series"
+    if place is None:
+        yield Row(named, "ms", None, None, "apache-otava", Reach.AT_MOST_TIMES, 0.3)
+        return
+    series = read_real(place)
+    frame = np.full((len(series), max(values.size for values in series.values())), np.nan)
+    for row, values in zip(frame, series.values(), strict=True):
+        row[: values.size] = values
+    with _peer("otava", frame, 1) as ask:
+        race = _race(lambda: [find_steps(values) for values in series.values()], 1, ask, 3)
+    each = 1000 / len(series)
+    theirs = race.theirs and each * race.theirs
+    yield Row(named, "ms", each * race.ours, theirs, "apache-otava", Reach.AT_MOST_TIMES, 0.3)
+    longest = max(fastest(partial(find_steps, values), 3)[0] for values in series.values())
+    yield Row(f"the longest of {len(series)} real series", "ms", 1000 * longest)
+
+    # Series of one source and of one length are measured together.
+    groups: dict[tuple[str, int], list[NDArray[np.float64]]] = {}
+    for (source, _), values in series.items():
+        groups.setdefault((source, values.size), []).append(values)
+    frames = [np.stack(group) for group in groups.values() if len(group) > 2]
+    seconds, _ = fastest(lambda: [find_steps_jointly(group, method="siblings") for group in frames], 2)
+    count = sum(map(len, frames))
+    yield Row(
+        f"siblings, {len(frames)} groups of {count} real series, a series",
+        "ms",
+        1000 * seconds / count,
+        theirs,
+        "apache-otava",
+    )
+
+
 def others() -> Iterator[Row]:
     """Time the methods that work on windows and levels on a thousand series; a batch leaves out what is refused."""
     frame = np.stack([np.random.default_rng([_SEED, row]).normal(100, 2, 250) for row in range(1000)])
@@ -327,6 +364,8 @@ PARTS: Final = {
     "otava": otava,
     "scan": scan,
     "default": default,
+    "real": real,
+    "worst": worst_rows,
     "others": others,
     "k_means": k_means,
     "command": command,

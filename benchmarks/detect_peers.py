@@ -32,7 +32,7 @@ def _spa(values: Any, _: list[str]) -> Callable[[], Any]:
 def _otava(values: Any, _: list[str]) -> Callable[[], Any]:
     compute_change_points = import_module("otava.analysis").compute_change_points
 
-    many = np.atleast_2d(values).tolist()
+    many = [row[~np.isnan(row)].tolist() for row in np.atleast_2d(values)]
 
     def call() -> list[list[int]]:
         return [[int(point.index) for point in compute_change_points(row)[0]] for row in many]
