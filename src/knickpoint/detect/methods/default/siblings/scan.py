@@ -66,7 +66,7 @@ class SharedChange:
 def separations(values: NDArray[np.float64], held: NDArray[np.bool_], memory: float) -> NDArray[np.float64]:
     """Return the distance between the levels before and after each column, in standard errors.
 
-    ``values`` and ``held`` are … x traces x commits; the answer has one column less, for splits before the columns from
+    ``values`` and ``held`` are … x traces x commits, ``held`` perhaps for all traces at once; the answer has one column less, for splits before the columns from
     1 on, and 0 where a side has fewer than two values.
     """
     sums = np.cumsum(values, axis=-1)
@@ -80,12 +80,10 @@ def separations(values: NDArray[np.float64], held: NDArray[np.bool_], memory: fl
 
 def _scores(apart: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the score of each split: traces that move the other way do not add to it."""
-
-    def evidence(way: NDArray[np.float64]) -> NDArray[np.float64]:
-        strength = np.minimum(np.square(way), CERTAIN) / 2
-        return np.asarray(np.log1p(_FEW * np.expm1(strength)).sum(axis=-2))
-
-    scores = np.maximum(evidence(np.maximum(apart, 0.0)), evidence(np.maximum(-apart, 0.0)))
+    strength = np.minimum(np.square(apart), CERTAIN) / 2
+    evidence = np.log1p(_FEW * np.expm1(strength))
+    up, down = (np.where(way, evidence, 0.0).sum(axis=-2) for way in (apart > 0, apart < 0))
+    scores = np.maximum(up, down)
     scores[..., : LEAST - 1] = 0.0
     scores[..., scores.shape[-1] - LEAST + 1 :] = 0.0
     return np.asarray(scores)
@@ -120,9 +118,11 @@ def _best_change(view: View, first: int, stop: int, reordering: Reordering) -> S
     best = float(curve.max())
     if best <= 0:
         return None
-    as_high, tried = 0, 0
+    as_high, tried, whole = 0, 0, bool(held.all())
     for orders in _reordered(stop - first, view.block, len(values), reordering, first):
-        many = separations(values[:, orders].transpose(1, 0, 2), held[:, orders].transpose(1, 0, 2), view.memory)
+        # Where all is measured, one row says so for every trace in every order.
+        present = held[:1] if whole else held[:, orders].transpose(1, 0, 2)
+        many = separations(values[:, orders].transpose(1, 0, 2), present, view.memory)
         as_high += int(np.count_nonzero(_scores(many).max(axis=-1) >= best))
         tried += len(orders)
         if as_high > reordering.allowed:
