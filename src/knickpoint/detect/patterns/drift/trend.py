@@ -73,6 +73,8 @@ class Trend:
     def moved(self, *, without: int | None = None) -> Floats:
         """Return the movement of each value by the slopes, perhaps ``without`` one of them."""
         kept = [number for number in range(len(self.slopes)) if number != without]
+        if not kept:
+            return np.zeros(self.fitted.size)
         columns = slope_columns(self.fitted.size, [self.slopes[number] for number in kept])
         return np.asarray(self.rates[kept] @ columns, dtype=np.float64)
 

@@ -60,15 +60,15 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch, least: flo
 
     ``places`` are the steps of the first search, ``search`` finds steps beside slopes.
     """
-    searches = _Searches(search, max(_FEWEST_SEARCHES, _MOST_SEARCHED // values.size))
-    steps = fit_trend(values, places, ())
+    searches = _Searches(values, search)
+    steps = searches.fit(places, ())
     sloped: list[Trend] = []
     for start in _starts(values, places):
-        sloped += _sloped_from(values, start, steps, searches)
+        sloped += _sloped_from(start, steps, searches)
         if sloped and _fits(sloped[-1], steps):
             break
     else:
-        sloped += _curved(values, steps, searches) if len(places) >= _STEPS_OF_A_CURVE else []
+        sloped += _curved(steps, searches) if len(places) >= _STEPS_OF_A_CURVE else []
     # Where slopes overlap, the level may move fast, or to and fro: such a model is none of slow changes.
     sloped = [each for each in sloped if all(rise.slow for rise in rises_of(each))]
     if not sloped:
@@ -88,19 +88,29 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch, least: flo
 
 
 class _Searches:
-    """A search for steps that is asked a bounded number of times; what is asked again costs nothing."""
+    """The fits of a series, and searches for steps beside them: none is made twice, and searches a bounded number of times."""
 
-    def __init__(self, search: PlaceSearch, most: int) -> None:
-        self._search, self._most = search, most
+    def __init__(self, values: Floats, search: PlaceSearch) -> None:
+        self.values = values
+        self._search, self._most = search, max(_FEWEST_SEARCHES, _MOST_SEARCHED // values.size)
         self._found: dict[bytes, Places] = {}
+        self._fits: dict[Places, Trend] = {}
 
-    def __call__(self, values: Floats, moved: Floats) -> Places | None:
-        """Return the steps in ``values`` less what slopes have ``moved`` them, None where too many were asked for."""
+    def fit(self, places: Places, slopes: tuple[Slope, ...]) -> Trend:
+        """Return the model with these places and slopes; the few without slopes are kept."""
+        if slopes:
+            return fit_trend(self.values, places, slopes)
+        if places not in self._fits:
+            self._fits[places] = fit_trend(self.values, places, ())
+        return self._fits[places]
+
+    def places_beside(self, moved: Floats) -> Places | None:
+        """Return the steps in the values less what slopes have ``moved`` them by, None where too many were asked for."""
         key = moved.tobytes()
         if key not in self._found:
             if len(self._found) >= self._most:
                 return None
-            self._found[key] = self._search(values, moved)
+            self._found[key] = self._search(self.values, moved)
         return self._found[key]
 
 
@@ -152,18 +162,18 @@ def _starts(values: Floats, places: Places) -> list[Places]:
     return [start for start in starts if len(start) <= _MOST_STEPS]
 
 
-def _sloped_from(values: Floats, places: Places, steps: Trend, search: _Searches) -> list[Trend]:
+def _sloped_from(places: Places, steps: Trend, searches: _Searches) -> list[Trend]:
     """Return models with one slope, two and so on, as long as a further one explains enough.
 
     None where the first one, beside ``places``, is no better than ``steps``.
     """
     found: list[Trend] = []
-    trend = fit_trend(values, places, ())
+    trend = searches.fit(places, ())
     for _ in range(_MOST_SLOPES):
-        longer = _with_further_slope(values, trend)
+        longer = _with_further_slope(trend, searches)
         if longer is None or not (found or advantage(steps, longer) > 0):
             break
-        alternated = _alternated(values, longer, search)
+        alternated = _alternated(longer, searches)
         if alternated is None:
             break
         trend = alternated
@@ -171,38 +181,38 @@ def _sloped_from(values: Floats, places: Places, steps: Trend, search: _Searches
     return found
 
 
-def _curved(values: Floats, steps: Trend, search: _Searches) -> list[Trend]:
+def _curved(steps: Trend, searches: _Searches) -> list[Trend]:
     """Return a model with as many slopes as a curve needs, and with the steps that these leave.
 
     None where the slopes by themselves are no better than ``steps``.
     """
-    trend = fit_trend(values, (), ())
+    trend = searches.fit((), ())
     for _ in range(_MOST_OF_A_CURVE):
-        longer = _with_further_slope(values, trend)
+        longer = _with_further_slope(trend, searches)
         if longer is None:
             break
-        trend = fit_trend(values, (), _fitted_slopes(longer, ()))
-    alternated = _alternated(values, trend, search) if trend.slopes and advantage(steps, trend) > 0 else None
+        trend = searches.fit((), _fitted_slopes(longer, ()))
+    alternated = _alternated(trend, searches) if trend.slopes and advantage(steps, trend) > 0 else None
     return [] if alternated is None else [alternated]
 
 
-def _with_further_slope(values: Floats, trend: Trend) -> Trend | None:
+def _with_further_slope(trend: Trend, searches: _Searches) -> Trend | None:
     """Return the model with one slope more, None where no further one explains enough."""
     further = best_slope(trend.clipped - trend.moved(), trend.places)
-    worth = _WORTH_A_SLOPE * math.log(values.size) * trend.noise**2 if trend.slopes else 0.0
+    worth = _WORTH_A_SLOPE * math.log(searches.values.size) * trend.noise**2 if trend.slopes else 0.0
     if further is None or further[1] <= worth:
         return None
-    return fit_trend(values, trend.places, (*trend.slopes, further[0]))
+    return searches.fit(trend.places, (*trend.slopes, further[0]))
 
 
-def _alternated(values: Floats, trend: Trend, search: _Searches) -> Trend | None:
+def _alternated(trend: Trend, searches: _Searches) -> Trend | None:
     """Find steps in what the slopes leave and fit the slopes beside them, in turn until nothing changes.
 
     None where the slopes leave more than :data:`_MOST_STEPS` steps, or no search for steps is left to begin with.
     """
     seen: set[tuple[Places, tuple[Slope, ...]]] = set()
     for _ in range(_MOST_ROUNDS):
-        places = search(values, trend.moved())
+        places = searches.places_beside(trend.moved())
         if places is None:
             return trend if seen else None
         if len(places) > _MOST_STEPS:
@@ -212,7 +222,7 @@ def _alternated(values: Floats, trend: Trend, search: _Searches) -> Trend | None
             break
         seen.add((places, slopes))
         done = not places and not trend.places
-        trend = fit_trend(values, places, slopes)
+        trend = searches.fit(places, slopes)
         if done:
             break
     return trend
