@@ -18,6 +18,7 @@ What callers can rely on:
   far its place may be off.
 - A larger ``false_alarms`` keeps everything that a smaller one finds. A level of fewer than 3 measured values is never
   reported.
+- Time and memory are bounded by the number of values: where work is cut, it is cut by a count, never by a clock.
 - A score is the log-odds of a change, not a p-value. Bad parameters raise ``InputError``, bad series ``SeriesError``.
 
 The stages in the order in which a series passes them:
