@@ -130,6 +130,17 @@ def test_a_common_move_fails_where_unstable_ones_do(knick: Knick, suite: Suite) 
     assert knick("check", *files, "--fail-on", "none").code == 3
 
 
+def test_a_commit_accepts_what_moved_together(knick: Knick, suite: Suite) -> None:
+    message = "Check everything\n\nKnickpoint-Accept: metric=time, each check costs a third\n"
+    patch = GitRepository(suite.directory, 100).commit(message)
+    ran = knick("check", *Suite(suite.directory, patch).three(1.48, _OURS))
+    assert ran.code == 0
+    assert ran.output.splitlines()[0] == (
+        "All 12 moved together, +48 %, by the patch or on a busy machine."
+        " May be merged: 12 benchmarks accepted, of 12 benchmarks."
+    )
+
+
 def test_software_that_a_patch_may_have_brought_is_named_and_excuses_nothing(knick: Knick, suite: Suite) -> None:
     (suite.directory / ".knickpoint").rename("with-python")
     python = [_OURS | {"python_version": version} for version in ("3.12.1", "3.13.0")]

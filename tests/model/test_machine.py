@@ -46,6 +46,16 @@ def test_another_host_counts_where_hosts_have_lasting_names() -> None:
     assert compare_machines(hosted, new).unlike == (False,) * 6
 
 
+def test_one_fleeting_fact_does_not_count_beside_lasting_ones() -> None:
+    hosted = [{"node": f"runner-{number}", "machine": "x86_64", "runner": "linux"} for number in range(9)]
+    assert compare_machines(hosted, [{"node": "runner-77", "machine": "x86_64", "runner": "linux"}]).machine == ""
+
+
+def test_a_frequency_of_the_moment_does_not_count() -> None:
+    moments = [GOOGLE | {"mhz_per_cpu": str(800 + 250 * number)} for number in range(10)]
+    assert compare_machines(moments, [GOOGLE | {"mhz_per_cpu": "4100"}]).unlike == (False,) * 10
+
+
 @pytest.mark.parametrize("new", [{}, {"os": "Linux"}, {"cpu": "AMD EPYC 7763"}])
 def test_what_one_side_does_not_state_is_alike(new: dict[str, str]) -> None:
     assert compare_machines([PYTEST, {}], [new]).unlike == (False, False)

@@ -153,7 +153,7 @@ def test_a_comment_ends_with_what_to_do_next_and_what_happened() -> None:
     )
     assert "<code>knick check --summary min</code>" in text
     assert text.endswith("<!-- knickpoint result: worse -->\n")
-    again = replace(report(row("a")), results=replace(report(row("a")).results, move=CommonMove(9, 9, 0.5, 0.4, 0.6)))
+    again = report(replace(row("a", Verdict.UNSTABLE), together=True))
     assert "- Measure again: run the job again, or" in markdown_comment(again)
     assert markdown_comment(report(row("a"))).endswith("<!-- knickpoint result: nothing -->\n")
     assert "What to do next" not in markdown_comment(report(row("a")))

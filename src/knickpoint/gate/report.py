@@ -96,10 +96,12 @@ class GateReport:
 
     def standing(self, row: JudgedBenchmark) -> Standing:
         """Return the standing of ``row`` in the check."""
-        if not row.decides or row.verdict not in self.fail_on | {Verdict.REGRESSED}:
+        if not row.decides or not (row.undecided or row.verdict in self.fail_on | {Verdict.REGRESSED}):
             return Standing.PASSES
         if row.accepted is not None:
             return Standing.ACCEPTED
+        if row.undecided and row.verdict not in self.fail_on:
+            return Standing.PASSES
         return Standing.FAILS if row.verdict in self.fail_on else Standing.TOLERATED
 
     @cached_property
@@ -147,8 +149,7 @@ class GateReport:
     @property
     def again(self) -> bool:
         """Whether the verdict is to measure again: what moved together may be the patch or a busy machine."""
-        by_machine = (row.together and row.verdict is Verdict.UNSTABLE for row in self.deciding)
-        return not self.failures and (self.results.move.again or any(by_machine))
+        return not self.failures and any(row.undecided and row.accepted is None for row in self.deciding)
 
     @property
     def happened(self) -> Happened:
@@ -191,7 +192,7 @@ class GateReport:
     def _passing(self, total: str) -> str:
         """Return the words of the verdict for benchmarks that pass, of which there are ``total``."""
         few = self.counts[ResultKind.NO_DATA]
-        unclear = self.counts[ResultKind.UNSTABLE] + few
+        unclear = self.counts[ResultKind.UNSTABLE] + few - sum(row.undecided for row in self.accepted)
         open_ones = f"; {unclear:,} could not be judged" if unclear else ""
         if self.tolerated:
             return f" although {_kinds(self.tolerated)}, of {total}: --fail-on leaves regressions out{open_ones}"

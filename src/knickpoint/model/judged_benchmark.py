@@ -241,6 +241,11 @@ class JudgedBenchmark:
         return ResultKind(self.verdict.value)
 
     @property
+    def undecided(self) -> bool:
+        """Whether it is to be measured again, because it moved as most benchmarks did."""
+        return self.together and self.verdict is Verdict.UNSTABLE
+
+    @property
     def order(self) -> tuple[int, float, str]:
         """Sort by kind, the worst first, then by the size of the change."""
         size = abs(self.relative_size)

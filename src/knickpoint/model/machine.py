@@ -8,7 +8,6 @@ bring itself. Other facts, such as the id of a job, say nothing of speed.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -40,10 +39,11 @@ _NAMES: Final = {
 _SAME_FREQUENCY: Final = 0.05
 """Relative difference up to which two frequencies are one: tools read them while they vary."""
 
-_RUNS_OF_A_HOST: Final = 2
-"""Runs that each host measured, on average, from which on the name of the host says which machine it is.
+_LASTING: Final = ("frequency", "host")
+_RUNS_OF_A_TEXT: Final = 2
+"""Runs that state each text of a fact, on average, from which on it says which machine it is.
 
-Hosted runners have a new name for each job.
+Hosted runners have a new host name for each job, and some tools state the frequency of the moment.
 """
 
 _LONGEST: Final = 40
@@ -71,21 +71,31 @@ class MachineDifference:
 def compare_machines(past: Sequence[Facts], new: Sequence[Facts]) -> MachineDifference:
     """Compare the facts of ``new`` runs with those of ``past`` ones, oldest first; what a side does not state is alike.
 
-    A past run is unlike where any of the new ones is. The host counts where its name is lasting: where the past runs
-    state at most one host for every two runs.
+    A past run is unlike where any of the new ones is. A fact about host or frequency counts where it is lasting: where
+    the past runs state at most one text of it for every two runs.
     """
-    hosts = Counter(facts[name] for facts in past for name in _names("host", facts))
-    aspects = [aspect for aspect in _MACHINE if aspect != "host" or hosts.total() >= _RUNS_OF_A_HOST * len(hosts)]
+    fleeting = {name for aspect in _LASTING for name in _fleeting(aspect, past)}
+    lasting = [{name: text for name, text in facts.items() if name not in fleeting} for facts in new]
     known: dict[int, bool] = {}  # by the identity of the mapping: many runs share one
     for facts in past:
         if id(facts) not in known:
-            known[id(facts)] = any(_difference(aspect, facts, each) for aspect in aspects for each in new)
+            known[id(facts)] = any(_difference(aspect, facts, each) for aspect in _MACHINE for each in lasting)
     unlike = tuple(known[id(facts)] for facts in past)
     newest_first = list(zip(unlike, past, strict=True))[::-1]
-    compared = next(
-        (facts for other, facts in newest_first if other), next((facts for facts in past[::-1] if facts), {})
-    )
-    return MachineDifference(unlike, _described(aspects, compared, new), _described(list(_SOFTWARE), compared, new))
+    stated = next((facts for facts in past[::-1] if facts), {})
+    compared = next((facts for other, facts in newest_first if other), stated)
+    return MachineDifference(unlike, *(_described(list(names), compared, lasting) for names in (_MACHINE, _SOFTWARE)))
+
+
+def _fleeting(aspect: str, past: Sequence[Facts]) -> list[str]:
+    """Return the names of facts about an aspect that differ too often to say which machine it is."""
+    found: dict[str, list[str]] = {}
+    for facts in past:
+        for name in _names(aspect, facts):
+            found.setdefault(name, []).append(facts[name])
+    return [
+        name for name, texts in found.items() if len(set(texts)) > 1 and len(texts) < _RUNS_OF_A_TEXT * len(set(texts))
+    ]
 
 
 def _described(aspects: Sequence[str], past: Facts, new: Sequence[Facts]) -> str:

@@ -95,7 +95,7 @@ def junit(report: GateReport) -> str:
 
 
 def _is_skipped(row: JudgedBenchmark) -> bool:
-    return row.verdict is Verdict.NO_DATA or (row.verdict is Verdict.UNSTABLE and row.together)
+    return row.verdict is Verdict.NO_DATA or row.undecided
 
 
 def _detail(row: JudgedBenchmark) -> str:
