@@ -178,6 +178,9 @@ bench-gate: setup-dev ## Pull requests that a check fails without a reason, besi
 bench-compare: setup-dev ## Comparisons of two commits that fail without a reason, and what they find
 	@$(BIN)/python benchmarks/compare.py $(COMPARE_ARGS)
 
+bench-try: setup-dev ## Sessions of fifty attempts: claims without a reason, and speed-ups found (TRY_ARGS="--sessions 20")
+	@$(BIN)/python benchmarks/attempts.py $(TRY_ARGS)
+
 bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone
 	@$(BIN)/python benchmarks/formats.py
 
@@ -226,4 +229,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean
+.PHONY: compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-try bench-formats bench-bisect train-default fuzz-api fuzz-formats lock format clean

@@ -34,6 +34,7 @@ _WORKS: Final = (
     "check new.csv --report html=report.html --report markdown=report.md",
     "comment --help",
     "bisect HEAD~1..HEAD -- true",
+    "try start --base HEAD~1 -- true",
     "compare HEAD~1 HEAD --least-rounds 2 --most-rounds 2 -- true",
     "traces",
     "traces --format json",

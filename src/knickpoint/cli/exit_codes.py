@@ -37,6 +37,7 @@ ANSWERS: Final[Mapping[str, Mapping[int, str]]] = {
         1: "something regressed, or has a verdict of --fail-on",
         3: "no data to judge by",
     },
+    "try": {0: "attempt: it is confirmed to be faster", 1: "attempt: it is not"},
     "comment": {0: "the comment is there", 3: "not posted: the pull request is closed or has a newer commit"},
     "bisect": {0: "the commit was found", 1: "it was not found, or the change is not reproducible"},
     "doctor": {0: "everything is good", 1: "there is a warning or a defect"},

@@ -1,0 +1,235 @@
+"""``knick try``: attempts to make something faster, judged so that the luckiest of many does not count."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
+from knickpoint.cli.commands.bisect.signals import interrupted_by_end
+from knickpoint.cli.options import share_of_change
+from knickpoint.cli.terminal import announcer, note
+from knickpoint.model.errors import InputError
+
+if TYPE_CHECKING:
+    from knickpoint.bisect.attempt_record import AttemptSession
+    from knickpoint.bisect.attempts import AttemptEnd, Stage
+    from knickpoint.bisect.comparison import ComparisonRules
+    from knickpoint.history import Git
+    from knickpoint.model.judged_benchmark import JudgedBenchmark
+
+_RECORD: Final = "knick-try.json"
+_NOT_CONFIRMED: Final = 1
+
+record_option = click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path(_RECORD),
+    show_default=True,
+    metavar="FILE",
+    help="The record of the session: every attempt with its values.",
+)
+
+
+@click.group("try")
+def command() -> None:
+    """Try commits that should be faster, and confirm those that are.
+
+    Whoever tries fifty edits and keeps the luckiest has found noise. A session counts its attempts: each is measured in
+    turns with the base, and one that looks faster is confirmed on fresh measurements.
+    """
+
+
+@command.command("start")
+@click.option("--base", required=True, metavar="COMMIT", help="The commit that attempts are compared with.")
+@click.option(
+    "--error",
+    type=click.FloatRange(0.0005, 0.2),
+    default=0.01,
+    show_default=True,
+    metavar="SHARE",
+    help="The share of sessions in which nothing is faster that may end with a confirmed attempt.",
+)
+@click.option(
+    "--minimum-effect",
+    type=click.FloatRange(0),
+    callback=share_of_change,
+    default=0.0,
+    help="The smallest change that counts: 0.02 is 2 %.",
+)
+@click.option(
+    "--most-rounds",
+    type=click.IntRange(2, 1000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of rounds of each stage.",
+)
+@click.option(
+    "--protect",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="A further pattern of paths that attempts must not change, as in 'tools/*'; repeatable.",
+)
+@record_option
+@click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
+@measuring_options
+def start(
+    *,
+    base: str,
+    error: float,
+    minimum_effect: float,
+    most_rounds: int,
+    patterns: tuple[str, ...],
+    record: Path,
+    options: SearchOptions,
+) -> None:
+    """Begin a session: what attempts are compared with, and COMMAND, which measures as in `knick compare`."""
+    from knickpoint.bisect.attempt_record import AttemptSession, write_session
+    from knickpoint.bisect.attempts import PROTECTED, SessionRules
+    from knickpoint.bisect.coordinator.revision_range import find_revision
+    from knickpoint.bisect.pool import machine_name
+    from knickpoint.cli.commands.bisect.search import nearest_configuration
+
+    if record.exists():
+        raise InputError(
+            "there is a session already",
+            where=str(record),
+            remedy="Go on with knick try attempt, or name another file with --record.",
+        )
+    config, _ = nearest_configuration(None, options.repository)
+    git = _git(options.repository)
+    session = AttemptSession(
+        location=str(git.directory),
+        base=find_revision(git, base),
+        recipe=replace(options.settings(config.bisect if config else {}), prebuilt=""),
+        machine=machine_name(),
+        started=datetime.now(UTC),
+        rules=SessionRules(error=error, minimum_effect=minimum_effect, most_rounds=most_rounds),
+        protected=(*PROTECTED, *patterns),
+        added_params=options.added_params,
+    )
+    write_session(record, session)
+    note(f"Attempts are compared with {session.base[:12]}. Commit an edit, then: knick try attempt")
+
+
+@command.command("attempt")
+@click.argument("commit", default="HEAD")
+@record_option
+@click.option(
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=None,
+    metavar="DIR",
+    help="Directory where commits are checked out and built. Default: knickpoint/bisect in the user's cache directory.",
+)
+def attempt(*, commit: str, record: Path, workspace: Path | None) -> None:
+    """Measure COMMIT, by default the one that is checked out, and judge it.
+
+    The exit code is 0 when it is confirmed to be faster, 1 when it is not, and 2 when the base cannot be measured.
+    """
+    from knickpoint.bisect.attempt_record import Attempt, read_session, write_session
+    from knickpoint.bisect.attempts import AttemptVerdict
+
+    session = read_session(record)
+    git = _git(Path(session.location))
+    chosen = _chosen(git, session, commit)
+    # The attempt is in the record before it is measured: one that is interrupted counts.
+    begun = Attempt(chosen, datetime.now(UTC))
+    write_session(record, replace(session, attempts=(*session.attempts, begun)))
+    started = time.monotonic()
+    with interrupted_by_end():
+        end = _judge(git, session, chosen, (workspace or default_workspace()).expanduser().absolute())
+    done = replace(begun, seconds=round(time.monotonic() - started, 1), end=end)
+    write_session(record, replace(session, attempts=(*session.attempts, done)))
+    click.echo(f"Attempt {len(session.attempts) + 1}, {chosen[:12]}: {end.verdict.value}: {end.reason}")
+    if end.verdict is not AttemptVerdict.CONFIRMED:
+        raise click.exceptions.Exit(_NOT_CONFIRMED)
+
+
+@command.command("report")
+@record_option
+def report(*, record: Path) -> None:
+    """Print the session as Markdown, for a pull request. The verdicts are judged anew from the values in the record."""
+    from knickpoint.bisect.attempt_record import read_session, write_report
+
+    click.echo(write_report(read_session(record)), nl=False)
+
+
+def _git(directory: Path) -> Git:
+    from knickpoint.history import Git, find_work_tree
+
+    return Git.at(find_work_tree(directory.absolute()) or directory.absolute())
+
+
+def _chosen(git: Git, session: AttemptSession, name: str) -> str:
+    """Return the full hash of the commit to try.
+
+    Raises:
+        InputError: this is another machine, the commit is the base, or the work tree has edits that are not committed.
+        HistoryError: there is no such commit.
+    """
+    from knickpoint.bisect.coordinator.revision_range import find_revision
+    from knickpoint.bisect.pool import machine_name
+
+    if machine_name() != session.machine:
+        raise InputError(
+            f"the session is on {session.machine}, and this is {machine_name()}",
+            remedy="Attempts of one session are measured on one machine; start another session here.",
+        )
+    if name == "HEAD" and git.run("status", "--porcelain", "--untracked-files=no").strip():
+        raise InputError(
+            "the work tree has edits that are not committed", remedy="Commit them, on a branch if need be."
+        )
+    found = find_revision(git, name)
+    if found == session.base:
+        raise InputError(f"{name} is the base", where=found[:12], remedy="Commit an edit first.")
+    return found
+
+
+def _judge(git: Git, session: AttemptSession, commit: str, directory: Path) -> AttemptEnd:
+    """Measure and judge one attempt.
+
+    Raises:
+        SideFailedError: the base cannot be measured.
+    """
+    from knickpoint.bisect.attempts import AttemptEnd, AttemptVerdict, judge_attempt, protected_files
+    from knickpoint.bisect.comparison import Comparison, ComparisonRequest, SideFailedError
+    from knickpoint.bisect.runner import Workspace
+    from knickpoint.cli.commands.bisect.search import naming_of, nearest_configuration
+
+    changed = git.run("diff", "--name-only", "--no-renames", "-z", session.base, commit, "--").decode(errors="replace")
+    if touched := protected_files(changed.split("\0")[:-1], session.protected):
+        more = f" and {len(touched) - 5} more" if len(touched) > 5 else ""
+        return AttemptEnd(AttemptVerdict.CHANGED, f"it changes {', '.join(touched[:5])}{more}")
+    config, _ = nearest_configuration(None, git.directory)
+    workspace = Workspace(directory, config.pool.space_megabytes if config else 20_000)
+    request = ComparisonRequest(
+        session.location,
+        session.base,
+        commit,
+        session.recipe,
+        ingest=naming_of(config),
+        added_params=session.added_params,
+    )
+
+    progress = announcer(err=True)
+
+    def measure(stage: Stage, rules: ComparisonRules) -> Sequence[JudgedBenchmark]:
+        progress(f"{stage.value}: at most {rules.most_rounds} rounds")
+        made = Comparison(replace(request, rules=rules), workspace, session.machine, progress)
+        return made.run().benchmarks
+
+    try:
+        return judge_attempt(measure, session.rules, confirmations=session.confirmations, seed=len(session.attempts))
+    except SideFailedError as failed:
+        if failed.where == session.base[:12]:
+            raise
+        return AttemptEnd(AttemptVerdict.FAILED, failed.message)
