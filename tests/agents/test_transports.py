@@ -24,6 +24,7 @@ from knickpoint.agents.server import TOOLS
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.access import AuditKind, Permission
 from knickpoint.server import create_app, serving
+from knickpoint.server.routes import agents as routes
 
 KNICK: Final = str(Path(sys.executable).with_name("knick"))
 
@@ -212,3 +213,9 @@ def test_messages_count_as_requests(finished: Path, tmp_path: Path) -> None:
         codes = [client.post("/mcp", json={}).status_code for _ in range(3)]
     assert codes[:2] != [429, 429]
     assert codes[2] == 429
+
+
+def test_a_server_without_the_package_says_what_to_install(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "find_spec", lambda _: None)
+    answer = ServerClient(create_app(instance)).post("/mcp", json={})
+    assert (answer.status_code, "knickpoint[mcp]" in answer.json()["remedy"]) == (404, True)
