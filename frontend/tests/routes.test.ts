@@ -82,6 +82,7 @@ const ROUTES: readonly Route[] = [
     ownScale: "log",
     hidden: ["7"],
   },
+  { view: "change", id: "R12" },
   overviewRoute,
   { ...overviewRoute, repository: "r", days: 7, query: "os=linux", by: "suite", commits: 100 },
   { view: "benchmark", repository: "r", param: "test", name: "a/b c" },
@@ -136,6 +137,14 @@ test.each(["/explore", "/"])("links to %s that call their query `q` still work",
   expect(routeUrl(parse(`${path}?q=os%3Dlinux`))).toBe(`${path}?query=os%3Dlinux`);
 });
 
+test.each(["/change/12", "/change/R012/", "/change/R12"])("%s is the page of R12", (path) => {
+  expect(parse(path)).toEqual({ view: "change", id: "R12" });
+});
+
+test("what is not the id of a change has no page", () => {
+  expect(parse("/change/P12").view).toBe("unknown");
+});
+
 test("defaults are not in the URL", () => {
   expect(routeUrl(triageRoute)).toBe("/triage");
   expect(routeUrl(exploreRoute)).toBe("/explore");
@@ -169,6 +178,7 @@ test("the server sends the dashboard for the path of every page", async () => {
       "triage",
       "explore",
       "trace",
+      "change",
       "commit",
       "benchmark",
       "alerts",

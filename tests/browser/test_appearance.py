@@ -16,6 +16,7 @@ VIEWS = (
     "/triage?open=R1",
     "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
     "/alerts?edit=1",
+    "/change/R1",
     *in_the_long_run(
         "/",
         "/triage",

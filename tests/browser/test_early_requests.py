@@ -16,6 +16,7 @@ PAGES = {
     "/triage": ["changes"],
     "/triage?sort=-traces&open=R1": ["changes"],
     "/trace/1": ["traces/1/change-points", "values"],
+    "/change/R1": ["changes/R1"],
     "/trace/1?line=main&commit=30": ["traces/1/change-points", "values"],
     f"/commit/{HEAD}": [f"commits/{HEAD}/report"],
     "/commit/refs%2Ftags%2Fv~1(a)": ["commits/refs%2Ftags%2Fv~1(a)/report"],

@@ -82,6 +82,20 @@ def test_a_person_reads_from_the_overview_to_a_commit_without_a_server(
     assert refused == []
 
 
+def test_a_change_has_its_page_without_a_server(page: Page, site: str, refused: list[str]) -> None:
+    page.goto(f"{site}#/change/R1")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("slower by up to 25 %")
+    expect(page.locator("kp-chart canvas")).to_be_visible()
+    expect(page.get_by_role("table", name="Traces of the change").locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_role("button", name="Acknowledge")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.keyboard.press("j")
+    expect(page).to_have_url(f"{site}#/change/R2")
+    page.goto(f"{site}#/change/R99")
+    expect(page.get_by_role("link", name="All changes to triage")).to_be_visible()
+    assert refused == []
+
+
 def test_several_graphs_are_drawn_without_a_server(page: Page, site: str, refused: list[str]) -> None:
     page.goto(f"{site}#/explore?plot=benchmark%3Dparse&graph=plot%3Dbenchmark%253Dprint")
     for number, name in ((1, "parse"), (2, "print")):

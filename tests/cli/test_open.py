@@ -42,8 +42,8 @@ def served(judged: Path) -> Iterator[str]:
 
 def test_the_address_is_that_of_the_change_or_trace(knick: Knick, served: str) -> None:
     assert knick("open", "--print").output == f"{served}/triage\n"
-    assert knick("open", "--print", "R1").output.startswith(f"{served}/trace/")
-    assert "?commit=" in knick("open", "--print", "r1").output
+    assert knick("open", "--print", "R1").output == f"{served}/change/R1\n"
+    assert knick("open", "--print", "r1").output == f"{served}/change/R1\n"
     assert "?" not in knick("open", "--print", "benchmark=parse_csv").output
 
 

@@ -52,6 +52,7 @@ GET    /                                      200
 GET    /triage                                200
 GET    /explore                               200
 GET    /trace/{number}                        200
+GET    /change/{name}                         200
 GET    /commit/{name:path}                    200
 GET    /benchmark                             200
 GET    /alerts                                200
@@ -115,6 +116,7 @@ GET    /api/v1/commits/{revision}             401 200 200 200 404 200 403 200 20
 GET    /api/v1/commits/{revision}/report      401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/changes/{change}/breakdown 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/changes/{change}/clusters 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/changes/{change}               401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/changes/{change}/suspects 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/triage/last                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/members                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401

@@ -8,6 +8,7 @@ import {
   type AlertEffect,
   type NewAlert,
   type AlertRecord,
+  type ChangePage,
   type AlertQuality,
   type AuditEntry,
   type AuditKind,
@@ -327,6 +328,7 @@ export const api = {
   bisection: (id: string, signal?: AbortSignal) => get<BisectionDetail>(apiUrl(`bisections/${id}`), signal),
   bisectionRecipes: (change: string, signal?: AbortSignal) =>
     get<string[]>(apiUrl(`changes/${change}/recipes`), signal),
+  changePage: (change: string, signal?: AbortSignal) => get<ChangePage>(apiUrl(`changes/${change}`), signal),
   suspects: (change: string, signal?: AbortSignal) => get<Suspects>(apiUrl(`changes/${change}/suspects`), signal),
   breakdown: (change: string, signal?: AbortSignal) => get<Breakdown>(apiUrl(`changes/${change}/breakdown`), signal),
   startBisection: (change: string, recipe: string) =>

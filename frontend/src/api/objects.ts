@@ -8,6 +8,7 @@ export type AlertSettings = Partial<Schemas["AlertRequest"]>;
 export type AlertPreview = Schemas["PreviewAnswer"];
 export type AlertEffect = Schemas["AlertEffectAnswer"];
 export type NewAlert = AlertSettings & { name: string; keep_default?: boolean };
+export type ChangePage = Schemas["ChangePageAnswer"];
 export type AlertRecord = Schemas["AlertRecordAnswer"];
 export type AlertQuality = Schemas["AlertQualityAnswer"];
 export type AuditEntry = Schemas["AuditEntryAnswer"];

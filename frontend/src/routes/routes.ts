@@ -3,6 +3,7 @@
 import { alertsFormat, type AlertsRoute } from "./alerts";
 import { auditFormat, type AuditRoute } from "./audit";
 import { benchmarkFormat, type BenchmarkRoute } from "./benchmark";
+import { changeFormat, type ChangeRoute } from "./change";
 import { clustersFormat, type ClustersRoute } from "./clusters";
 import { commitFormat, type CommitRoute } from "./commit";
 import { compareFormat, type CompareRoute } from "./compare";
@@ -27,6 +28,7 @@ export type Route =
   | OverviewRoute
   | TriageRoute
   | TraceRoute
+  | ChangeRoute
   | CommitRoute
   | BenchmarkRoute
   | ExploreRoute
@@ -48,6 +50,7 @@ const FORMATS: { [V in View]: RouteFormat<RouteOf<V>> } = {
   overview: overviewFormat,
   triage: triageFormat,
   trace: traceFormat,
+  change: changeFormat,
   commit: commitFormat,
   benchmark: benchmarkFormat,
   explore: exploreFormat,

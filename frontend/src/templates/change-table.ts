@@ -3,6 +3,7 @@
 import { html, nothing } from "lit";
 import type { Commit, Change } from "../api/client";
 import { findingSparkline } from "../charts/sparkline";
+import { changeRoute } from "../routes/change";
 import { routeUrl } from "../routes/routes";
 import { traceRoute } from "../routes/trace";
 import { triageRoute } from "../routes/triage";
@@ -66,7 +67,10 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
               lead &&
               html`<tr>
                 <td data-label="Change">
-                  <span>${changeHeadline(change)} ${conditionTag(statement, name)} ${named ? nothing : note}</span>
+                  <span
+                    ><a href=${routeUrl(changeRoute(id))}>${changeHeadline(change)}</a> ${conditionTag(statement, name)}
+                    ${named ? nothing : note}</span
+                  >
                 </td>
                 <th scope="row" data-label="Trace">
                   <a href=${routeUrl(traceRoute(lead.trace.id))}

@@ -31,6 +31,10 @@ export const PAGES: { [V in View]: Page<V> } = {
     render: (route, { repositories, caller }) =>
       html`<kp-trace .route=${route} .repositories=${repositories} .caller=${caller}></kp-trace>`,
   },
+  change: {
+    load: () => import("./change/view"),
+    render: (route, { caller }) => html`<kp-change .route=${route} .caller=${caller}></kp-change>`,
+  },
   commit: {
     load: () => import("./commit/view"),
     render: (route) => html`<kp-commit .route=${route}></kp-commit>`,

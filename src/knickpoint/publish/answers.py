@@ -11,6 +11,7 @@ from typing import Any, Final
 from knickpoint.answers import alerts as alert_records
 from knickpoint.answers import (
     bisections,
+    change_pages,
     change_points,
     changes,
     commit_reports,
@@ -214,6 +215,7 @@ class _Reader:
     def of_change(self, name: str) -> Iterator[tuple[str, Any]]:
         """Yield what pages ask of one change, named as in ``R12``."""
         change = int(name.removeprefix("R"))
+        yield f"changes/{name}", _plain(change_pages.read_change_page(self.visible, change))
         yield f"changes/{name}/suspects", _plain(suspects.list_suspects(self.visible, change))
         yield f"changes/{name}/recipes", []
         found = bisections.list_bisections(self.visible, "", (), change, 1)

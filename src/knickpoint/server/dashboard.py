@@ -119,6 +119,11 @@ def _trace(rest: str, parameters: _Parameters, _repositories: Sequence[str]) -> 
     return [changes, f"values{_query(traces=number, line=line, points=2400, compact='false')}"]
 
 
+def _change(rest: str, _parameters: _Parameters, _repositories: Sequence[str]) -> list[str]:
+    number = rest.rstrip("/").removeprefix("R").lstrip("0")
+    return [f"changes/R{number}"] if number.isascii() and number.isdecimal() else []
+
+
 def _commit(rest: str, parameters: _Parameters, _repositories: Sequence[str]) -> list[str]:
     repository, name = parameters.get("repository", ""), quote(rest, safe="!*'()")
     return [f"commits/{name}/report" + (_query(repository=repository) if repository else "")]
@@ -179,6 +184,7 @@ _EARLY_VIEWS: Final[Mapping[str, tuple[frozenset[str], _Find]]] = {
     "": (frozenset(), _overview),
     "triage": (frozenset({"sort", "open", "at"}), _triage),
     "trace": (frozenset({"line", "y", "x", "commit", "gone", "why"}), _trace),
+    "change": (frozenset(), _change),
     "commit": (frozenset({"repository"}), _commit),
     "explore": (frozenset({"repository", "query", "plot", "y", "x", "smooth", "rows", "columns"}), _explore),
     "benchmark": (frozenset({"repository", "param", "name"}), _benchmark),
@@ -205,6 +211,7 @@ _VIEWS: Final = (
     "/triage",
     "/explore",
     "/trace/{number}",
+    "/change/{name}",
     "/commit/{name:path}",
     "/benchmark",
     "/alerts",

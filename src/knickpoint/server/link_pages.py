@@ -28,6 +28,7 @@ from knickpoint.notify.links import (
 )
 from knickpoint.people import Directory
 from knickpoint.server.sign_in.pages import Button, Link, page
+from knickpoint.watch.trend import change_path
 
 _PATH: Final = f"{LINK_PATH}{{text}}"
 
@@ -106,7 +107,7 @@ class _LinkPages:
 
     def _answer(self, view: LinkView, text: str) -> Response:
         claim = view.claim
-        way = _dashboard(f"/triage#R{claim.change}")
+        way = _dashboard(change_path(claim.change))
         if view.state is LinkState.OPEN:
             lines = [_described(view), _EFFECT[claim.action], f"The decision is recorded as one of {view.who}."]
             button = Button(_BUTTON[claim.action], f"{LINK_PATH}{text}")

@@ -225,8 +225,15 @@ class _CommitNames:
 # The addresses of pages of the dashboard, relative to the server.
 
 
+def change_path(change: int) -> str:
+    """Return the path of the page of a change: ``/change/R12``."""
+    return f"/change/R{change}"
+
+
 def change_page(lines: Lines, point: ChangePoint) -> str:
-    """Return the path of the page that shows a change in its trace: ``/trace/12?commit=40``."""
+    """Return the path of the page of the change of ``point``; of a point without one, that of its trace."""
+    if point.change_id:
+        return change_path(point.change_id)
     line = lines.line(point.suspect_range.line)
     position = line.positions.get(point.suspect_range.slot)
     query = {"line": line.name} if line.name != lines.default.name else {}

@@ -124,7 +124,7 @@ def test_links_are_those_of_the_recipient(regressed: World) -> None:
     (change,) = facts.changes
     assert change.links.noise == f"{_ADDRESS}/noise/{change.change}/ada@example.org"
     assert change.links.take
-    assert change.links.change == f"{_ADDRESS}/trace/{change.lead.id}?commit=20"
+    assert change.links.change == f"{_ADDRESS}/change/R{change.change}"
     assert facts.mute == f"{_ADDRESS}/mute/ada@example.org"
     assert facts.recipient == "ada"
 

@@ -3,6 +3,8 @@
 import { html, nothing } from "lit";
 import type { ChangePoints, Finding, Statement, Status } from "../../api/client";
 import "../../components/decision-log";
+import { changeRoute } from "../../routes/change";
+import { routeUrl } from "../../routes/routes";
 import { decide } from "../../state/triage/decisions";
 import { selectById } from "../../state/triage/selection";
 import { commitHash, date } from "../../templates/commit";
@@ -105,7 +107,8 @@ function renderWhole(statement: Statement, finding: Finding) {
   const traces = statement.worse + statement.better + statement.undirected;
   if (traces < 2) return nothing;
   return html`<div class="second whole-change">
-    <span>Part of a change of ${grouped(traces)} traces:</span> ${changeHeadline({ statement, members: [finding] })}
+    <a href=${routeUrl(changeRoute(finding.change ?? ""))}>Part of a change of ${grouped(traces)} traces:</a>
+    ${changeHeadline({ statement, members: [finding] })}
   </div>`;
 }
 

@@ -44,7 +44,12 @@ export async function loadSuspects(
       ? [undefined, []]
       : await Promise.all([api.suspects(change, signal), api.bisections(change, signal)]);
   const bisection = newest && newest.culprits.length > 0 ? newest : undefined;
-  const failedAt = async ({ hash }: Commit) => (await api.runs(trace, hash, signal)).find((run) => run.value === null);
+  // A run that failed there is worth a word; published pages do not know of runs, and suspects are there without.
+  const failedAt = ({ hash }: Commit) =>
+    api.runs(trace, hash, signal).then(
+      (runs) => runs.find((run) => run.value === null),
+      () => undefined,
+    );
   if (ranking?.ranked) {
     const shown = ranking.suspects.slice(0, MAX_SUSPECTS);
     const failed = await Promise.all(shown.map(({ commit }) => failedAt(commit)));

@@ -30,6 +30,7 @@ from knickpoint.notify.trackers.tracker import LABEL, Issue, TicketDraft, Tracke
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.findings.tickets import Ticket, change_thread, thread_of
+from knickpoint.watch.trend import change_path
 from knickpoint.watch.triage.tickets import covering_query, put_tickets
 
 GONE: Final = frozenset({404, 410})
@@ -276,7 +277,7 @@ def _change_fields(store: Store, repository: Repository, change: Change, address
         failing=found.commit.hash if found else "",
         change=change.id,
         severity=change.alert_severity.value,
-        link=f"{address.rstrip('/')}/trace/{lead.trace_id}" if address else "",
+        link=f"{address.rstrip('/')}{change_path(change.id)}" if address else "",
     )
     return replace(fields, query=covered_traces(store, fields))
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from knickpoint.answers.base import ChangeId, ChangePointId
+from knickpoint.answers.change_pages import ChangePageAnswer, read_change_page
 from knickpoint.answers.changes import (
     FEW_MEMBERS,
     ChangesAnswer,
@@ -96,6 +97,13 @@ def get_changes(
     listing = Listing(wanted, ordering, descending, page, size, members)
     question = ("changes", listing, visible.extent)
     return cache.get(visible.store, question, lambda: list_changes(visible, listing)).response(request)
+
+
+@router.get("/changes/{change}")
+@in_one_snapshot
+def get_change(visible: Visible, change: ChangeKey) -> ChangePageAnswer:
+    """Return one change, wherever it is listed, with earlier changes of its traces, decisions and announcements."""
+    return read_change_page(visible, change)
 
 
 @router.get("/changes/{change}/suspects")

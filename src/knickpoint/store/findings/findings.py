@@ -199,6 +199,28 @@ class Findings:
         with self._database.reading() as connection:
             return members_after(self._database, connection, repository.id, selection, key, after=after, limit=limit)
 
+    def members_of(self, change_id: int) -> set[int]:
+        """Return the ids of the members of a change, also of those that are gone."""
+        with self._database.reading() as connection:
+            query = select(change_point.c.id).where(change_point.c.change_id == change_id)
+            return set(connection.execute(query).scalars())
+
+    def changes_sharing_traces(self, change_id: int, *, most: int = 100) -> dict[int, int]:
+        """Return other change → number of traces in which both have live members, for those that share most."""
+        other, own = change_point.alias("other"), change_point.c
+        number = func.count(other.c.trace_id.distinct())
+        query = (
+            select(other.c.change_id, number)
+            .join(change_point, own.trace_id == other.c.trace_id)
+            .where(own.change_id == change_id, other.c.change_id.not_in([0, change_id]))
+            .where(other.c.condition != Condition.GONE.value)
+            .group_by(other.c.change_id)
+            .order_by(number.desc(), other.c.change_id)
+            .limit(most)
+        )
+        with self._database.reading() as connection:
+            return {int(row[0]): int(row[1]) for row in connection.execute(query)}
+
     def live_members(self, change_id: int) -> list[ChangePoint]:
         """Return the members of a change that are not gone, by id."""
         point = change_point.c

@@ -1,0 +1,61 @@
+"""The page of a change in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[[str], Page]
+
+
+@pytest.mark.core
+@pytest.mark.usefixtures("address")
+def test_a_change_is_read_decided_about_and_left_for_the_next_one(browse: Visit) -> None:
+    page = browse("/change/R1")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("slower by up to 25 %")
+    expect(page.locator("kp-chart canvas")).to_be_visible()
+    expect(page.get_by_role("heading", name="Who may have caused it")).to_be_visible()
+    rows = page.get_by_role("table", name="Traces of the change").locator("tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_have_attribute("aria-current", "true")
+    rows.nth(1).get_by_role("button", name="Plot this trace").click()
+    expect(rows.nth(1)).to_have_attribute("aria-current", "true")
+
+    page.keyboard.press("a")
+    history = page.get_by_role("region", name="Decisions and announcements")
+    expect(history.get_by_text("acknowledged")).to_be_visible()
+    page.get_by_role("button", name="Note").click()
+    page.get_by_role("dialog").get_by_label("Note").fill("as expected")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(history.get_by_text("as expected")).to_be_visible()
+    page.get_by_role("button", name="Put back").click()
+    expect(page.get_by_role("button", name="Acknowledge")).to_be_visible()
+
+    page.keyboard.press("j")
+    expect(page).to_have_url(re.compile(r"/change/R2$"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("R2")
+    page.keyboard.press("j")
+    expect(page.get_by_text("This is the last change to triage.")).to_be_visible()
+    page.keyboard.press("k")
+    expect(page).to_have_url(re.compile(r"/change/R1$"))
+
+
+def test_an_unknown_change_says_so_and_leads_back(browse: Visit, expected_errors: list[str]) -> None:
+    expected_errors.append("404")
+    page = browse("/change/R999")
+    expect(page.get_by_role("alert")).to_contain_text("There is no change 999")
+    page.get_by_role("link", name="All changes to triage").click()
+    expect(page).to_have_url(re.compile(r"/triage$"))
+    page = browse("/change/none")
+    expect(page.get_by_text("There is no page at this address")).to_be_visible()
+
+
+def test_lists_lead_to_the_page_of_a_change(browse: Visit) -> None:
+    page = browse("/")
+    page.get_by_role("table", name="Largest open changes").get_by_role("link", name="slower").first.click()
+    expect(page).to_have_url(re.compile(r"/change/R1$"))
