@@ -93,11 +93,11 @@ class Announcer:
             self.store.database.later(STATEMENTS_OF_CHANGES, [key])
             return self._append(key, key, 0, kind)
 
-    def follow(self, chain: int, kind: AnnouncementKind) -> Announcement:
-        """Announce what became of a change."""
+    def follow(self, chain: int, kind: AnnouncementKind, *, unsent: str = "") -> Announcement:
+        """Announce what became of a change; ``unsent`` says why nobody is told."""
         (rows,) = self.store.findings.announcements.chains([chain]).values()
         key = self.store.findings.announcements.next_id()
-        return self._append(key, chain, len(rows), kind)
+        return self._append(key, chain, len(rows), kind, unsent)
 
     def hold(self, chain: int, reason: str) -> None:
         """Hold the finding of a chain back, or end that with ""."""
@@ -112,7 +112,7 @@ class Announcer:
             connection.execute(update(change_point).where(change_point.c.announced == chain).values(values))
             self.store.database.later(STATEMENTS_OF_CHANGES, [chain])
 
-    def _append(self, key: int, chain: int, number: int, kind: AnnouncementKind) -> Announcement:
+    def _append(self, key: int, chain: int, number: int, kind: AnnouncementKind, unsent: str = "") -> Announcement:
         written = Announcement(
             id=key,
             chain=chain,
@@ -134,6 +134,7 @@ class Announcer:
             size=2.0,
             relative_size=0.2,
             provisional=kind is AnnouncementKind.PROVISIONAL,
+            unsent=unsent,
         )
         self.store.findings.announcements.append([written])
         self.written.append(written)

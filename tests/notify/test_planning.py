@@ -104,6 +104,18 @@ def test_a_first_sign_goes_to_those_who_ask_and_the_settled_change_to_all(office
     assert sorted(heard) == [("asks", "change"), ("room", "change")]
 
 
+def test_what_people_are_not_told_reaches_their_tickets(office: Office, announcer: Announcer) -> None:
+    tracker = ChannelSettings("code", ChannelKind.GITHUB)
+    office.channels = (*office.channels, tracker)
+    office.store.findings.alerts_in_force.replace([replace(_OWNED, notify=("room", "code"))])
+    opened = announcer.open()
+    office.plan()
+    announcer.follow(opened.chain, AnnouncementKind.MOVED, unsent="the change was long ago")
+    plan = office.planner.next_plan(office.clock(), office.planner.newest())
+    assert plan is not None
+    assert [each.recipient.channel for each in plan.deliveries] == ["code"]
+
+
 @pytest.mark.parametrize(
     ("machine", "probability", "hears"),
     [("", 0.85, "ada@example.org"), ("The machine changed: cpu A → B.", 0.3, "lab@example.org")],

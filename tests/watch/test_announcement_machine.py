@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -21,16 +22,19 @@ from tests.examples import in_the_long_run
 from knickpoint.model.change_point import ChangePoint, Status
 from knickpoint.model.errors import StoreError
 from knickpoint.model.notification import Announcement, AnnouncementKind
+from knickpoint.model.settlement import FindingKind
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES
 from knickpoint.watch.alert_run.run import run_alerts
+from knickpoint.watch.announcements.transitions import NEW, RECENT
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo_last
 
 from .conftest import World, copied, make_world
-from .test_announcements import ALERT, feed, ledger
+from .test_announcements import ALERT, feed, ledger, whole_ledger
 
 _TRACES: Final = ("parse", "render")
-_COMMITS: Final = 60
+_COMMITS: Final = 100
+_CORRECTIONS: Final = {AnnouncementKind.MOVED, AnnouncementKind.WITHDRAWN, AnnouncementKind.RETURNED}
 _OVER: Final = {AnnouncementKind.RECOVERED, AnnouncementKind.FIXED, AnnouncementKind.WITHDRAWN}
 
 
@@ -44,7 +48,18 @@ def _template() -> tuple[tempfile.TemporaryDirectory[str], Path]:
 
 
 def _run(world: World) -> None:
+    """Run the alert, and check that nobody is told of what is old."""
+    table = world.store.findings.announcements
+    before = table.next_id() - 1
     run_alerts(world.store, [ALERT], as_work=True)
+    for row in table.after(before, provisional=True):
+        (lead,) = world.store.findings.points([row.lead])
+        line = world.store.commits.line(world.repository)
+        values = world.store.frames.values(line, [lead.trace_id])[0]
+        begin = lead.numbers.after.last if lead.kind is FindingKind.DRIFT else lead.suspect_range.slot
+        age = int((~np.isnan(values[line.positions[begin] :])).sum())
+        first = row.kind.opens or row.kind is AnnouncementKind.PROVISIONAL
+        assert age <= (NEW if first else RECENT) or not (first or row.kind in _CORRECTIONS)
 
 
 class _Values(World):
@@ -107,6 +122,21 @@ class Ledger(RuleBasedStateMachine):
         self._put(slot % self.next, level, _TRACES)
         _run(self.world)
 
+    @rule(first=st.integers(0, _COMMITS - 1), level=st.sampled_from([10.0, 12.0]))
+    @precondition(lambda self: self.next > 3)
+    def all_results_since_a_commit_are_corrected(self, first: int, level: float) -> None:
+        for slot in range(first % self.next, self.next):
+            self._put(slot, level, _TRACES)
+        _run(self.world)
+
+    @rule(level=st.sampled_from([10.0, 12.0]), count=st.integers(20, 30))
+    @precondition(lambda self: self.next < _COMMITS - 38)
+    def many_results_arrive_at_once(self, level: float, count: int) -> None:
+        for slot in range(self.next, self.next + count):
+            self._put(slot, level, _TRACES)
+        self.next += count
+        _run(self.world)
+
     @rule(level=st.sampled_from([10.0, 15.0]), written=st.booleans())
     @precondition(lambda self: self.next < _COMMITS - 1)
     def a_run_is_interrupted(self, level: float, written: bool) -> None:  # noqa: FBT001
@@ -166,20 +196,20 @@ class Ledger(RuleBasedStateMachine):
     @invariant()
     def running_again_announces_nothing(self) -> None:
         _run(self.world)
-        before = ledger(self.world)
+        before = whole_ledger(self.world)
         _run(self.world)
-        assert ledger(self.world) == before
+        assert whole_ledger(self.world) == before
 
     @invariant()
     def announcements_are_added_and_never_changed(self) -> None:
-        now = ledger(self.world)
+        now = whole_ledger(self.world)
         assert now[: len(self.seen)] == self.seen
         self.seen = now
 
     @invariant()
     def a_chain_says_each_thing_once_in_an_order_that_makes_sense(self) -> None:
         chains: dict[int, list[Announcement]] = defaultdict(list)
-        for each in self.world.store.findings.announcements.after(0, provisional=True):
+        for each in self.world.store.findings.announcements.after(0, provisional=True, unsent=True):
             chains[each.chain].append(each)
         for chain, rows in chains.items():
             assert rows[0].id == chain
@@ -195,8 +225,9 @@ class Ledger(RuleBasedStateMachine):
     @invariant()
     def a_finding_stays_in_its_chain_until_that_is_withdrawn_or_it_is_announced_by_itself(self) -> None:
         points = {point.id: point.announced for point in self.world.store.findings.points(range(1, 200))}
-        withdrawn = {row.chain for row in ledger(self.world) if row.kind is AnnouncementKind.WITHDRAWN}
-        named = {row.lead for row in ledger(self.world) if row.kind.opens}
+        rows = whole_ledger(self.world)
+        withdrawn = {row.chain for row in rows if row.kind is AnnouncementKind.WITHDRAWN}
+        named = {row.lead for row in rows if row.kind.opens}
         for key, chain in self.chains.items():
             assert points[key] == chain or chain in withdrawn or key in named
         self.chains = {key: chain for key, chain in points.items() if chain}
@@ -226,7 +257,7 @@ class Ledger(RuleBasedStateMachine):
         for number, (slot, name) in enumerate(slots):
             other.values[name][slot] = self.world.values[name][slot]
             other.put(slot, {name: other.values[name][slot]})
-            if number % 7 == 0:
+            if number % 11 == 0:
                 _run(other)
         _run(other)
         try:

@@ -50,8 +50,13 @@ def run(world: World, rule: AnnouncementRule | None = None) -> None:
 
 
 def ledger(world: World) -> list[Announcement]:
-    """Return all announcements."""
+    """Return all announcements of which people are told."""
     return world.store.findings.announcements.after(0)
+
+
+def whole_ledger(world: World) -> list[Announcement]:
+    """Return all announcements, those included of which nobody is told."""
+    return world.store.findings.announcements.after(0, provisional=True, unsent=True)
 
 
 def kinds(world: World) -> list[AnnouncementKind]:
@@ -81,6 +86,37 @@ def test_an_announcement_keeps_the_numbers_of_its_moment(world: World) -> None:
     assert ledger(world)[0] == before
 
 
+@pytest.mark.parametrize(("later", "told"), [(40, 1), (41, 0)])
+def test_people_are_told_of_a_change_for_the_first_time_within_40_values(world: World, later: int, told: int) -> None:
+    world.measure({"parse": levels((20, 10.0), (later, 12.0))})
+    run(world)
+    world.measure({"parse": levels((20, 10.0), (later, 12.0), (10, 10.0))})
+    run(world)
+    assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED][: 2 * told]
+    opened, recovered = whole_ledger(world)
+    assert opened.unsent == ("" if told else "found 41 values after the change, and people are told within 40")
+    assert recovered.unsent == ("" if told else "what it follows was not sent")
+
+
+@pytest.mark.parametrize(("later", "told"), [(36, True), (37, False)])
+def test_people_are_told_of_corrections_within_60_values(world: World, later: int, told: bool) -> None:  # noqa: FBT001
+    feed(world, {"parse": levels((10, 10.0), (later, 12.0))}, first=8 + later)
+    world.measure({"parse": levels((10 + later, 10.0))})
+    run(world)
+    world.measure({"parse": levels((34 + later, 10.0))})
+    run(world)
+    withdrawn = whole_ledger(world)[-1]
+    assert withdrawn.kind is AnnouncementKind.WITHDRAWN
+    reason = "the change was 61 values ago, and people are told of corrections within 60"
+    assert withdrawn.unsent == ("" if told else reason)
+    assert kinds(world) == [WORSE, AnnouncementKind.WITHDRAWN][: 1 + told]
+    # What nobody was told is gone does not return.
+    world.measure({"parse": levels((10, 10.0), (24 + later, 12.0))})
+    run(world)
+    assert whole_ledger(world)[-1].kind is AnnouncementKind.RETURNED
+    assert len(ledger(world)) == 1 + 2 * told
+
+
 def test_a_change_of_several_traces_is_announced_once(world: World) -> None:
     values = levels((20, 10.0), (9, 12.0))
     feed(world, {"parse": values, "render": [*values[:20], math.nan, *values[21:]], "write": values}, first=20)
@@ -94,7 +130,7 @@ def test_a_run_reads_the_values_around_each_change_once_and_not_for_each_change_
     world.measure({f"t{k}": levels((10 + 5 * k, 10.0), (70 - 5 * k, 12.0)) for k in range(changes)})
     asked.clear()
     run(world)
-    assert len(kinds(world)) == changes
+    assert len(whole_ledger(world)) == changes
     values = [statement for statement in asked if "FROM segment" in statement]
     assert changes <= len(values) < 3 * changes
 
@@ -753,7 +789,7 @@ def test_a_change_that_is_worse_in_few_traces_is_one_announcement_of_the_side_th
 
 def test_what_got_worse_in_a_change_for_the_better_is_announced_when_the_rest_is_withdrawn(world: World) -> None:
     better = ("pack", "read")
-    for count in (8, 30, 56, 57):
+    for count in (8, 12, 36, 37):
         rest = levels((20, 12.0), (8, 6.0)) if count == 8 else levels((20 + count, 12.0))
         world.measure({"parse": levels((20, 10.0), (count, 12.0)), **dict.fromkeys(better, rest)})
         run(world)

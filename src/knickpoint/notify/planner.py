@@ -26,7 +26,7 @@ from knickpoint.model.notification import (
     Recipient,
 )
 from knickpoint.model.suspects import Suspects
-from knickpoint.notify.recipients import AUTOMATIC, Audience, AuthorOfSuspect, Schedule
+from knickpoint.notify.recipients import AUTOMATIC, TRACKERS, Audience, AuthorOfSuspect, Schedule
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.store import Store
 from knickpoint.store.findings.tickets import change_thread
@@ -156,7 +156,7 @@ class Planner:
         before = self.store.notifications.cursor()
         if before is None or before >= upto:
             return None
-        rows = self.store.findings.announcements.after(before, provisional=True, limit=_BATCH)
+        rows = self.store.findings.announcements.after(before, provisional=True, unsent=True, limit=_BATCH)
         announcements = [each for each in rows if each.id <= upto]
         if not announcements:
             return Plan((), before, upto)
@@ -268,10 +268,13 @@ class _Listeners:
     ) -> list[Recipient]:
         """Return who hears of one announcement: of a change those concerned, of what follows those who heard of it.
 
-        What follows is also a comment in each open ticket about the change, whoever made it.
+        What follows is also a comment in each open ticket about the change, whoever made it. What is not sent reaches
+        trackers only.
         """
         if announcement.kind.opens or announcement.kind is AnnouncementKind.PROVISIONAL:
-            if announcement.kind is AnnouncementKind.IMPROVED and not self.planner.improvements:
+            if announcement.unsent or (
+                announcement.kind is AnnouncementKind.IMPROVED and not self.planner.improvements
+            ):
                 return []
             chain = announcement.chain
             alerts, authors = self._alerts.get(chain, ()), self._authors.get(chain, ())
@@ -286,7 +289,10 @@ class _Listeners:
         channels = () if announcement.provisional else tickets
         for recipient in (Recipient(name) for name in channels if name in self.planner.audience.channels):
             followers.setdefault(recipient.receiver, recipient)
-        return list(followers.values())
+        return [each for each in followers.values() if not announcement.unsent or self._is_tracker(each)]
+
+    def _is_tracker(self, recipient: Recipient) -> bool:
+        return self.planner.audience.channels[recipient.channel].kind in TRACKERS
 
 
 def _states(receivers: Mapping[str, Delivery]) -> dict[str, tuple[Recipient, DeliveryState]]:

@@ -18,6 +18,7 @@ from knickpoint.model.quantity_text import certainty_text, levels_text, value_te
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionAnswer, JournalProbe, StoredBisection
 from knickpoint.store.events.payloads import Announced
+from knickpoint.watch.announcements.transitions import ChainState, reason_unsent
 from knickpoint.watch.changes.membership import MovedPoints, regroup
 
 # Announce what a bisection found, or that it did not find the commit, once, in the chain that announced the change.
@@ -72,7 +73,9 @@ def _append(store: Store, repository: Repository, change_id: int, row: Announcem
     """Add ``row``, which has the numbers of the last one, to the end of its chain."""
     ledger = store.findings.announcements
     number = row.number + 1
-    added = replace(row, id=ledger.next_id(), number=number, change_id=change_id, time=now, cause_id=0)
+    state = ChainState.of(ledger.chains([row.chain])[row.chain])
+    unsent = reason_unsent(state, row.kind, 0)
+    added = replace(row, id=ledger.next_id(), number=number, change_id=change_id, time=now, cause_id=0, unsent=unsent)
     ledger.append([added])
     store.outbox.publish(Announced(repository.name, [added.id], False))  # noqa: FBT003 - none is left out
     return added

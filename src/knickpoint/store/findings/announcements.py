@@ -59,12 +59,23 @@ class AnnouncementLedger:
     # For senders
 
     def after(
-        self, key: int, *, repository: Repository | None = None, limit: int = 1000, provisional: bool = False
+        self,
+        key: int,
+        *,
+        repository: Repository | None = None,
+        limit: int = 1000,
+        provisional: bool = False,
+        unsent: bool = False,
     ) -> list[Announcement]:
-        """Return the announcements with an id above ``key``, the oldest first; ``provisional`` ones where asked for."""
+        """Return the announcements with an id above ``key``, the oldest first.
+
+        ``provisional`` ones, and ``unsent`` ones, of which nobody is told, are among them where asked for.
+        """
         query = select(announcement).where(announcement.c.id > key)
         if not provisional:
             query = query.where(announcement.c.provisional == 0)
+        if not unsent:
+            query = query.where(announcement.c.unsent == "")
         if repository is not None:
             query = query.where(announcement.c.repository_id == repository.id)
         with self._database.reading() as connection:
@@ -478,6 +489,7 @@ def _announcement_of(row: Mapping[Any, Any]) -> Announcement:
         interval=row["interval"],
         cause_id=row["cause_id"],
         provisional=bool(row["provisional"]),
+        unsent=row["unsent"],
     )
 
 
@@ -507,4 +519,5 @@ def _values(each: Announcement) -> dict[str, Any]:
         "interval": each.interval,
         "cause_id": each.cause_id,
         "provisional": int(each.provisional),
+        "unsent": each.unsent,
     }

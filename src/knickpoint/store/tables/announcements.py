@@ -37,6 +37,7 @@ announcement = Table(
     Column("interval", Code, nullable=False),
     Column("cause_id", Number, nullable=False),
     Column("provisional", Code, nullable=False, server_default="0"),
+    Column("unsent", exact_text, nullable=False, server_default=""),
     UniqueConstraint("chain", "number"),
     Index("ix_announcement_change_id", "change_id"),
     Index("ix_announcement_repository_id", "repository_id", "id"),

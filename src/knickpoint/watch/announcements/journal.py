@@ -18,7 +18,7 @@ from knickpoint.watch.announcements.decisions import Side
 from knickpoint.watch.announcements.due_findings import leaves_open
 from knickpoint.watch.announcements.known_chains import KnownChains
 from knickpoint.watch.announcements.places import Places
-from knickpoint.watch.announcements.transitions import ChainState, Step
+from knickpoint.watch.announcements.transitions import ChainState, Step, reason_unsent
 
 # Find the changes of a trace that brought back the level before another one, and those that may have.
 
@@ -135,6 +135,7 @@ class Journal:
             interval=max(lead.interval, before.placed.interval if before.placed else 0),
             cause_id=next((self.known.changes[each] for each in causes if each), 0),
             provisional=step.provisional,
+            unsent=reason_unsent(before, step.kind, self.places.age(lead)),
         )
         self.written.append(row)
         self.known.chains[row.chain] = after = before.after(row)
@@ -163,7 +164,7 @@ class Journal:
         )
 
     def write(self, rule: AnnouncementRule) -> None:
-        """Write what is announced, and name what senders are to hear of in one event."""
+        """Write what is announced, and name what senders are to hear of in one event; tickets get what is not sent, too."""
         ledger = self.store.findings.announcements
         ledger.append(self.written)
         ledger.mark(self.joined)
@@ -171,7 +172,9 @@ class Journal:
         ids = [
             row.id
             for row in self.written
-            if not row.provisional and (rule.improvements or sides[row.chain] is Side.WORSE)
+            if not row.provisional
+            and (not row.unsent or not row.kind.opens)
+            and (rule.improvements or sides[row.chain] is Side.WORSE)
         ]
         if ids:
             self.store.outbox.publish(Announced(self.repository.name, ids[:MOST_LISTED], len(ids) > MOST_LISTED))

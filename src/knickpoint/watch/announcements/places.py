@@ -40,6 +40,18 @@ class Places:
         """Return the position of a change point on its line, -1 where its commit has left the line."""
         return self.lines.line(point.suspect_range.line).positions.get(point.suspect_range.slot, -1)
 
+    def age(self, point: ChangePoint) -> int:
+        """Return the number of values of the trace since a change point; since its last value where it is a drift.
+
+        It is 0 where the commit has left the line.
+        """
+        line = self.lines.line(point.suspect_range.line)
+        drift = point.kind is FindingKind.DRIFT
+        begin = line.positions.get(point.numbers.after.last if drift else point.suspect_range.slot)
+        if begin is None:
+            return 0
+        return int(np.count_nonzero(~np.isnan(self.store.frames.values(line, [point.trace_id])[0, begin:])))
+
     def may_lie_at(self, point: ChangePoint, slot: int) -> bool:
         """Return True if a change point may lie at the commit ``slot`` of its line, by its interval of location."""
         within = self.interval(point.suspect_range)

@@ -76,13 +76,22 @@ _SAID: Final = {
 _BY_BISECTIONS: Final = {AnnouncementKind.LOCATED, AnnouncementKind.BISECTED}
 _UNSAID: Final = {Said.NOTHING, Said.SIGHTED}
 
+NEW: Final = 40
+"""Values since a change up to which people are told of it for the first time."""
+
+RECENT: Final = 60
+"""Values since a change up to which people are told that it is elsewhere, is gone, or is there after all."""
+
+_CORRECTIONS: Final = {AnnouncementKind.MOVED, AnnouncementKind.WITHDRAWN, AnnouncementKind.RETURNED}
+
 
 @dataclass(frozen=True, slots=True)
 class ChainState:
     """What a chain has announced so far: the ``side`` of its change, what it ``said`` last, and its ``size`` then.
 
-    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has. ``placed`` is
-    what the data said last of a settled change: a bisection that located it does not narrow where values may place it.
+    ``told`` is what people were told last, which differs from what it said after rows that were not sent.
+    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has. ``placed`` is what the data said last of a settled change: a bisection that located
+    it does not narrow where values may place it.
     """
 
     side: Side = Side.WORSE
@@ -93,6 +102,7 @@ class ChainState:
     named: int = 0
     last: Announcement | None = None
     placed: Announcement | None = None
+    told: Said = Said.NOTHING
 
     @classmethod
     def of(cls, rows: Iterable[Announcement]) -> ChainState:
@@ -116,6 +126,7 @@ class ChainState:
             named=row.lead if opens else self.named,
             last=row,
             placed=self.placed if row.provisional or row.kind in _BY_BISECTIONS else row,
+            told=self.told if row.unsent else said,
         )
 
     @property
@@ -177,6 +188,17 @@ def transition(before: ChainState, now: Members) -> Step | None:
         kind is AnnouncementKind.WITHDRAWN and before.said is Said.SIGHTED
     )
     return Step(kind, _speaking(kind, now), _condition(kind, now), provisional)
+
+
+def reason_unsent(before: ChainState, kind: AnnouncementKind, age: int) -> str:
+    """Return why nobody is told what a chain announces next about a change of ``age`` values ago, "" where people are."""
+    if kind.opens or kind is AnnouncementKind.PROVISIONAL:
+        return f"found {age} values after the change, and people are told within {NEW}" if age > NEW else ""
+    if before.told is not before.said:
+        return "what it follows was not sent"
+    if kind in _CORRECTIONS and age > RECENT:
+        return f"the change was {age} values ago, and people are told of corrections within {RECENT}"
+    return ""
 
 
 def _condition(kind: AnnouncementKind, now: Members) -> Condition:
