@@ -89,9 +89,9 @@ _CORRECTIONS: Final = {AnnouncementKind.MOVED, AnnouncementKind.WITHDRAWN, Annou
 class ChainState:
     """What a chain has announced so far: the ``side`` of its change, what it ``said`` last, and its ``size`` then.
 
-    ``told`` is what people were told last, which differs from what it said after rows that were not sent.
-    ``named`` is the change point that it named when it opened, ``number`` how many announcements it has. ``placed`` is what the data said last of a settled change: a bisection that located
-    it does not narrow where values may place it.
+    ``told`` is what people were told last, which differs from what it said after rows that were not sent. ``named``
+    is the change point that it named when it opened, ``number`` how many announcements it has. ``placed`` is what the
+    data said last of a settled change: a bisection that located it does not narrow where values may place it.
     """
 
     side: Side = Side.WORSE
@@ -191,7 +191,7 @@ def transition(before: ChainState, now: Members) -> Step | None:
 
 
 def reason_unsent(before: ChainState, kind: AnnouncementKind, age: int) -> str:
-    """Return why nobody is told what a chain announces next about a change of ``age`` values ago, "" where people are."""
+    """Return the reason to tell nobody what a chain announces about a change of ``age`` values ago, else ""."""
     if kind.opens or kind is AnnouncementKind.PROVISIONAL:
         return f"found {age} values after the change, and people are told within {NEW}" if age > NEW else ""
     if before.told is not before.said:

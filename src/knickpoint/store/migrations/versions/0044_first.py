@@ -190,6 +190,7 @@ def upgrade() -> None:  # noqa: PLR0915 - one statement for each table and index
         sa.Column("interval", sa.Integer(), nullable=False),
         sa.Column("cause_id", NUMBER, nullable=False),
         sa.Column("provisional", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("unsent", TEXT, server_default="", nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_announcement")),
         sa.UniqueConstraint("chain", "number", name=op.f("uq_announcement_chain_number")),
     )
