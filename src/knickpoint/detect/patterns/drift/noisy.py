@@ -166,7 +166,8 @@ def _pattern(
         for rise in rises_of(trend)
         if (found := _drift(subject, searched, rise, unit=unit, effect=effect)) is not None
     ]
-    steps = [_step_beside(trend, number, step, unit) for number, step in enumerate(beside, start=1)]
+    errors = np.sqrt(trend.variances_of_jumps()).tolist()
+    steps = [_step_beside(trend, number, step, errors[number - 1], unit) for number, step in enumerate(beside, start=1)]
     rows = subject.series.rows
     facts = {
         "drift: twice the log-odds of a slope against steps alone": better,
@@ -212,15 +213,14 @@ def _drift(subject: Subject, searched: SearchedTrend, rise: Rise, *, unit: float
     return Found(FindingKind.DRIFT, rise.start + 1, rise.end, estimate, better / 2, evidence)
 
 
-def _step_beside(trend: Trend, number: int, step: Step, unit: float) -> Found:
+def _step_beside(trend: Trend, number: int, step: Step, error: float, unit: float) -> Found:
     """Return a step that is left where the slopes are taken out, the ``number``-th of the model.
 
-    Its size is its jump.
+    Its size is its jump, with the standard ``error``.
     """
     place, jump = trend.places[number - 1], float(trend.coefficients[number])
     moved = trend.moved()
     rate = float(moved[min(place + 1, moved.size - 1)] - moved[place])
-    error = math.sqrt(trend.variance_of_jump(number - 1))
     estimate = estimate_size(
         (float(trend.fitted[place]) - jump) * unit,
         jump * unit,

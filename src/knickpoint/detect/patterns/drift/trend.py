@@ -78,13 +78,13 @@ class Trend:
         columns = slope_columns(self.fitted.size, [self.slopes[number] for number in kept])
         return np.asarray(self.rates[kept] @ columns, dtype=np.float64)
 
-    def variance_of_jump(self, number: int) -> float:
-        """Return the variance of the jump at the place ``number``, by its noise and inflation."""
+    def variances_of_jumps(self) -> Floats:
+        """Return the variance of the jump at each place, by the noise and its inflation."""
         means, unexplained = self._slopes_beside_levels()
-        apart = means[number + 1] - means[number]
-        first, place, end = (0, *self.places, self.fitted.size)[number : number + 3]
-        variance = 1 / (place - first) + 1 / (end - place) + float(apart @ unexplained @ apart)
-        return variance * self.noise**2 * self.inflation
+        apart = np.diff(means, axis=0)
+        own = 1 / np.diff([0, *self.places, self.fitted.size])
+        variances = own[:-1] + own[1:] + np.einsum("ij,jk,ik->i", apart, unexplained, apart)
+        return np.asarray(variances * self.noise**2 * self.inflation, np.float64)
 
     def variance_of_rise(self, overlaps: Floats) -> float:
         """Return the variance of the rise along so many values of each slope, by its noise and inflation."""

@@ -32,7 +32,7 @@ _MOST_ROUNDS: Final = 4
 _MOST_STAIRS: Final = 4
 _MOST_STEPS: Final = 32
 """Steps beside which slopes are fitted: a fit takes time in proportion to their square, and a trend has few of them."""
-_MOST_SEARCHED: Final = 32_000
+_MOST_SEARCHED: Final = 20_000
 _FEWEST_SEARCHES: Final = 2
 """Values in which steps are searched beside slopes, all searches together, and searches that are made in any case."""
 
