@@ -79,6 +79,14 @@ test("a comment counts the changes that it does not list, also those that are no
   expect(markdownOf({ ...found, counts: { regressed: 300, improved: 1 } }, "")).toContain("300 more changes");
 });
 
+test("a comment says first what the verdicts depend on, as text that is not markup", () => {
+  const text = markdownOf({ ...found, condition: "Other machine: host `a`.", again: false }, "");
+  expect(text.split("\n")[2]).toBe("`Other machine: host 'a'.`");
+  expect(markdownOf({ ...found, condition: "All 12 moved.", again: true }, "")).toContain(
+    "All 12 moved. Measure again.",
+  );
+});
+
 test("a comment has one row for each change that decides, and names cannot break its table", () => {
   const text = markdownOf(found, "https://perf.example.org/compare?base=aaaaaaa");
   expect(text.split("\n").filter((line) => line.startsWith("| `"))).toEqual([

@@ -18,6 +18,11 @@ export function verdictCounts(counts: Comparison["counts"]): string {
   return parts.join(", ") || "nothing to compare";
 }
 
+/** What the verdicts depend on, such as another machine; "" for nothing. */
+export function conditionText({ condition, again }: Comparison): string {
+  return again ? `${condition} Measure again.` : condition;
+}
+
 /** The short hash of a commit, or the name of a results file. */
 export function sideName({ commit, file }: Comparison["base"]): string {
   return commit ? commit.short : file;
@@ -51,6 +56,8 @@ export function markdownOf(found: Comparison, address: string): string {
   const lines = [
     `**${verdictCounts(counts)}** from \`${sideName(base)}\` to \`${sideName(head)}\` ([details](${address}))`,
   ];
+  const condition = conditionText(found);
+  if (condition) lines.push("", `\`${condition.replaceAll("`", "'")}\``);
   if (changed.length > 0) {
     lines.push("", "| benchmark | verdict | change | before → after |", "|---|---|---|---|");
     for (const row of changed.slice(0, MOST_ROWS)) {

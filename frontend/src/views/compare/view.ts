@@ -16,7 +16,7 @@ import { showToast } from "../../state/toasts";
 import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { saidOnce } from "../../templates/change-table";
-import { markdownOf, sideName, verdictCounts } from "../../text/comparison";
+import { conditionText, markdownOf, sideName, verdictCounts } from "../../text/comparison";
 import { countText, grouped, percentText } from "../../text/numbers";
 import { commonParams } from "../../text/trace-names";
 import { comparedTable } from "./rows";
@@ -213,7 +213,7 @@ export class CompareView extends PageElement {
         : html`<bdi>${file}</bdi>, ${countText(runs, "run")}`;
     return html`<section class="part compare-summary">
         <h2>${verdictCounts(counts)}</h2>
-        ${found.condition ? html`<p>${found.condition}${found.again ? " Measure again." : nothing}</p>` : nothing}
+        ${found.condition ? html`<p>${conditionText(found)}</p>` : nothing}
         <p>${side(base)}<br />→ ${side(head)}</p>
         <p class="faint">
           ${countText(compared, "trace")}
