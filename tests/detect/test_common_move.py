@@ -147,6 +147,12 @@ def test_rates_fall_where_times_rise() -> None:
     assert found.move.moved == 12
 
 
+def test_a_rate_that_stands_out_names_the_common_move_of_rates() -> None:
+    found = judged(np.array([*[1.5] * 11, 2.25]), rates=6, unlike=True)
+    assert [row for row, each in enumerate(verdicts(found)) if each is Verdict.REGRESSED] == [11]
+    assert found.judgements[11].reason.startswith("−32.8 % beside the common move of −33.1 %")
+
+
 def test_sizes_do_not_depend_on_the_speed_of_a_machine() -> None:
     found = judged(np.concatenate([np.full(12, 1.5), [1.0, 1.5]]), sizes=2, unlike=True)
     assert verdicts(found)[-2:] == [Verdict.UNCHANGED, Verdict.REGRESSED]

@@ -258,7 +258,7 @@ def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known:
     together = list(usual.together)
     for row, distance, moves in zip(table.rows, (changes - common).tolist(), moved.tolist(), strict=True):
         sign = int(table.signs[row])
-        judgements[row], together[row] = parts.verdict(row, usual.judgements[row], sign * distance, moves=moves)
+        judgements[row], together[row] = parts.verdict(row, usual.judgements[row], sign, distance, moves=moves)
     return replace(usual, judgements=tuple(judgements), together=tuple(together), move=parts.move)
 
 
@@ -275,12 +275,14 @@ class _Parts:
     least: float
     known: bool
 
-    def verdict(self, row: int, before: Judgement, size: float, *, moves: bool) -> tuple[Judgement, bool]:
-        """Return the verdict on a benchmark of which ``size`` (a logarithm) is left, and whether most others have it.
+    def verdict(
+        self, row: int, before: Judgement, sign: int, distance: float, *, moves: bool
+    ) -> tuple[Judgement, bool]:
+        """Return the verdict on a benchmark, and whether it is that of most others: it ``moves`` with them, or does not.
 
-        It ``moves`` with them, or does not.
+        It lies at a ``distance`` from the common move, as logarithm, upwards for slower; ``sign`` is -1 for rates.
         """
-        found = self._left(before, self.left[row], math.expm1(size))
+        found = self._left(before, self.left[row], sign, distance)
         changed = found.verdict in _CHANGED
         if not self.known:
             return _conditional(found), moves and not changed
@@ -292,12 +294,13 @@ class _Parts:
             return replace(before, verdict=Verdict.UNSTABLE, reason=reason, conditional=True), True
         return before, False
 
-    def _left(self, before: Judgement, left: Judgement, size: float) -> Judgement:
-        """Return the verdict on what is left, a share of ``size``, with the levels as they were measured."""
+    def _left(self, before: Judgement, left: Judgement, sign: int, distance: float) -> Judgement:
+        """Return the verdict on what is left, with the levels as they were measured."""
         verdict, reason = left.verdict, left.reason
         if self.move.moved:
-            reason = f"{_percent(size)} beside the common move of {_percent(self.move.relative_size)}: {reason}"
-        if verdict in _CHANGED and not abs(math.log1p(size)) > math.log1p(self.least):
+            own, common = (math.expm1(sign * move) for move in (distance, math.log1p(self.move.relative_size)))
+            reason = f"{_percent(own)} beside the common move of {_percent(common)}: {reason}"
+        if verdict in _CHANGED and not abs(distance) > math.log1p(self.least):
             verdict = Verdict.UNCHANGED
             reason += f"; the others scatter around it, and more than {_percent(self.least)} would count"
         return replace(
