@@ -124,7 +124,7 @@ def decide(
 
 
 def _probable_renames(benchmarks: Sequence[JudgedBenchmark]) -> dict[str, str]:
-    """Return what is said of benchmarks that vanished and of new ones that are probably the same under another name.
+    """Return the remarks on benchmarks that vanished, and on new ones that are probably the same under another name.
 
     They have the same unit and the same params but for one, in which their texts are alike. Each has one partner, those
     that are most alike first.

@@ -214,7 +214,7 @@ class GateReport:
 
 
 def _moved(move: CommonMove) -> str:
-    """Return the number that moved together: ``all 12``, ``13 of 20``."""
+    """Count the benchmarks that moved together: ``all 12``, ``13 of 20``."""
     return f"all {move.judged:,}" if move.moved == move.judged else f"{move.moved:,} of {move.judged:,}"
 
 

@@ -99,7 +99,7 @@ def _fleeting(aspect: str, past: Sequence[Facts]) -> list[str]:
 
 
 def _described(aspects: Sequence[str], past: Facts, new: Sequence[Facts]) -> str:
-    """Return the differences: ``frequency 3.2 against 3.5 GHz, host ci-77 against ci-1``."""
+    """Name the differences: ``frequency 3.2 against 3.5 GHz, host ci-77 against ci-1``."""
     found = ((aspect, next(filter(None, (_difference(aspect, past, each) for each in new)), "")) for aspect in aspects)
     return ", ".join(f"{aspect} {text}" for aspect, text in found if text)
 

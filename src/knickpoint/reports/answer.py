@@ -57,7 +57,7 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
 
 
 def next_steps(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
-    """Return what can be done about the verdict, a sentence each; ``name`` writes names, commands and trailers."""
+    """Return the next steps after the verdict, a sentence each; ``name`` writes names, commands and trailers."""
     steps = []
     if report.again or any(row.conditional for row in report.failures):
         turns = name("knick compare BASE HEAD")

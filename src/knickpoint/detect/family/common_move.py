@@ -1,4 +1,4 @@
-"""Separate the common move of all benchmarks, which a machine makes, from the moves of single ones.
+"""Separate the common move of all benchmarks, which a machine makes, from changes of single ones, which a patch makes.
 
 A busy or another machine changes every time by about the same factor. So changes are compared as logarithms of ratios,
 with rates the other way round, and their median over the benchmarks is the *common move*.
@@ -163,7 +163,7 @@ class _MoveTable:
         self.past = _common_moves(signs[self.rows, None].astype(np.float64) * np.log(frame[self.rows]))
 
     def moved(self, judged: FamilyJudgement, less: float = 0.0) -> Mask:
-        """Mark the rows that moved the way of most, if more than half did so beyond their 95 % intervals.
+        """Return the mask of the rows that moved the way of most, if more than half did so beyond their 95 % intervals.
 
         ``less`` is taken from each of the changes, as logarithm.
         """
@@ -316,7 +316,7 @@ class _Parts:
 
 
 def _furthest(distances: Array, false_positives: float) -> float:
-    """Return the distance of the furthest of so many benchmarks from the common move by their own scatter."""
+    """Return the distance from the common move that the furthest of so many benchmarks has by their own scatter."""
     scatter = _OF_MAD * float(np.median(np.abs(distances)))
     return student_quantile(1 - false_positives / distances.size, distances.size - 1) * scatter
 
