@@ -33,6 +33,13 @@ def test_the_overview_counts_what_waits_and_shows_the_largest_changes(reader: Cl
     )
 
 
+def test_changes_that_no_alert_watches_any_more_are_counted(client: Client, instance: Instance) -> None:
+    asked = {"since": LONG_AGO}
+    assert client.get("/api/v1/overview", params=asked).json()["unwatched"] == 0
+    instance.store.findings.alerts_in_force.replace([Alert("other", query="benchmark=none")])
+    assert client.get("/api/v1/overview", params=asked).json()["unwatched"] == 2
+
+
 def test_what_was_announced_since_a_time_is_news(reader: Client) -> None:
     found = reader.get("/api/v1/overview", params={"since": LONG_AGO}).json()
     assert found["announced"] == {"regressed": 1, "improved": 1}
