@@ -1,0 +1,35 @@
+"""Read what profilers write, and find the functions that a change costs: bytes and arrays in, frozen results out.
+
+::
+
+    from knickpoint.profiles import difference, read_profile
+
+    before = [read_profile(path.read_bytes(), path.name) for path in before_paths]
+    after = [read_profile(path.read_bytes(), path.name) for path in after_paths]
+    for cause in difference(before, after).causes:
+        print(cause.name, cause.explained.difference)
+
+Stacks are sampled (:mod:`knickpoint.profiles.json_formats`, ``pprof``, folded) or estimated from a call graph
+(``callgrind``, ``python_stats``). The page of differential flame graphs is :func:`flame_page`.
+"""
+
+from __future__ import annotations
+
+from knickpoint.profiles.difference import CostChange, CostState, Difference, FunctionChange, Measured, difference
+from knickpoint.profiles.profile import Cost, Profile, ProfileBuilder, ValueKind
+from knickpoint.profiles.reading import FORMATS, read_profile
+
+__all__ = [
+    "FORMATS",
+    "Cost",
+    "CostChange",
+    "CostState",
+    "Difference",
+    "FunctionChange",
+    "Measured",
+    "Profile",
+    "ProfileBuilder",
+    "ValueKind",
+    "difference",
+    "read_profile",
+]

@@ -1,0 +1,115 @@
+"""Read a profile by its content: the name of the file decides nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
+from knickpoint.model.errors import FormatError
+from knickpoint.profiles.callgrind import is_callgrind, read_callgrind
+from knickpoint.profiles.json_formats import (
+    is_cpuprofile,
+    is_firefox,
+    is_speedscope,
+    read_cpuprofile,
+    read_firefox,
+    read_speedscope,
+)
+from knickpoint.profiles.pprof import is_pprof, read_pprof
+from knickpoint.profiles.profile import MOST_BYTES, Profile, ProfileBuilder, ValueKind
+from knickpoint.profiles.python_stats import is_python_stats, read_python_stats
+
+FORMATS: Final = (
+    "folded stacks",
+    "speedscope",
+    "cpuprofile (V8, Chrome)",
+    "pprof",
+    "Callgrind",
+    "cProfile (pstats)",
+    "Firefox profiler",
+)
+"""What :func:`read_profile` reads."""
+
+_FOLDED: Final = re.compile(r"(?P<stack>.*) (?P<cost>\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
+_PLACED: Final = re.compile(r"(?P<name>.*) \((?P<file>[^()]*):\d+\)")
+"""A frame of py-spy: the function, and the file with the line that was running."""
+_PROCESS: Final = re.compile(r"process \d+.*|thread \(?(?:0x[0-9a-fA-F]+|\d+|[\w-]+)\)?(?:: .*)?")
+"""The outermost frames of py-spy, whose numbers differ from run to run."""
+_LOOKED_AT: Final = 50
+_LIMITS: Final = ReadingLimits(unpacked=MOST_BYTES, remedy="Profile a shorter run.")
+
+
+def read_profile(data: bytes, name: str = "", *, value: str = "") -> Profile:
+    """Read one profile, packed with gzip or not.
+
+    Args:
+        data: the content of the file.
+        name: its name, for messages.
+        value: the value to read where the profile has several, such as ``alloc_space``; "" for the usual one.
+
+    Raises:
+        FormatError: the content is in no known format, damaged, or too large.
+    """
+    file = FileContent(data, name, limits=_LIMITS)
+    content = file.unpacked
+    if len(content) > MOST_BYTES:
+        raise FormatError(
+            f"more than {MOST_BYTES:,} bytes", where=name, remedy="Profile a shorter run, or sample less often."
+        )
+    if is_python_stats(content):
+        return read_python_stats(content, name)
+    if is_pprof(content):
+        return read_pprof(content, name, value)
+    if content[:64].lstrip()[:1] == b"{":
+        return _read_json(file.json, name, value)
+    if is_callgrind(file.text):
+        return read_callgrind(file.lines, name, value)
+    filled = [line.rstrip() for line in file.lines[:_LOOKED_AT] if line.strip()]
+    stacks = [_FOLDED.fullmatch(line) for line in filled]
+    if any(found and found["stack"].strip() for found in stacks) and all(stacks[:-1]):
+        return _read_folded(file, name)
+    raise _unknown(name)
+
+
+def _unknown(name: str) -> FormatError:
+    return FormatError("not a profile in a known format", where=name, remedy=f"These are read: {', '.join(FORMATS)}.")
+
+
+def _read_json(document: object, name: str, value: str) -> Profile:
+    if is_speedscope(document):
+        return read_speedscope(document, name, value)
+    if is_cpuprofile(document):
+        return read_cpuprofile(document, name)
+    if is_firefox(document):
+        return read_firefox(document, name)
+    raise _unknown(name)
+
+
+def _read_folded(file: FileContent, where: str) -> Profile:
+    """Read folded stacks: a line has frames, the outermost first, and a number of samples."""
+    builder = ProfileBuilder(where)
+    frames: dict[str, int] = {}
+    samples = 0.0
+    for number, line in enumerate(file.lines, start=1):
+        if not line.strip():
+            continue
+        found = _FOLDED.fullmatch(line.rstrip())
+        if found is None:
+            raise FormatError(
+                f"expected frames and a number, got {line[:60]!r}",
+                where=f"{where}, line {number}" if where else f"line {number}",
+                remedy="The file is damaged or truncated; record the profile again.",
+            )
+        path = found["stack"].split(";") if found["stack"].strip() else []
+        while len(path) > 1 and _PROCESS.fullmatch(path[0]):
+            del path[0]
+        for text in path:
+            if text not in frames:
+                placed = _PLACED.fullmatch(text)
+                frames[text] = builder.frame(placed["name"], placed["file"]) if placed else builder.frame(text)
+        cost = float(found["cost"])
+        samples += cost
+        builder.add_path([frames[text] for text in path], cost, f"line {number}")
+    return builder.build("folded stacks", ValueKind.COUNT, "samples", samples=samples)
