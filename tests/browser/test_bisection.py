@@ -145,3 +145,15 @@ def test_the_commit_is_named_with_bars_log_and_values_on_the_plot(
         f"^Bisection B[0-9]+: commit found: {searched.pool.commits[CULPRIT][:10]} Change number {CULPRIT},"
     )
     expect(page.get_by_role("link", name="found by bisection")).to_have_attribute("title", names)
+
+
+def test_the_search_is_started_beside_the_list_of_changes(page: Page, searched: Searched) -> None:
+    page.goto(f"{searched.address}/triage")
+    row = page.locator("tr.change-row").first
+    row.get_by_role("button", name="Find the commit").click()
+    panel = page.get_by_role("complementary", name="The current change")
+    expect(panel.get_by_role("button", name="Find the commit")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("button", name="Stop")).to_be_visible()
+    panel.get_by_role("button", name="Stop").click()
+    expect(panel).to_contain_text("Stopped")

@@ -144,7 +144,7 @@ def test_a_decision_that_cannot_be_sent_puts_its_row_back_and_says_so(
     page.keyboard.press("j")
     page.keyboard.press("a")
     expect(
-        page.get_by_text("Nothing was changed, and the list is as before. The server does not answer.")
+        page.get_by_text("Nothing was recorded: the changes are as before. The server does not answer.")
     ).to_be_visible()
     expect(page.locator("tr.change-row")).to_have_count(2)
     assert page.locator("tbody").inner_text() == before

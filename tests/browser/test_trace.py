@@ -409,3 +409,16 @@ def test_a_trace_whose_changes_are_of_medians_has_no_choice_of_samples(
     page = browse(f"/trace/{trace('parse')}")
     expect(page.get_by_role("img", name="Values of parse")).to_be_visible()
     expect(page.get_by_label("What of the samples")).to_have_count(0)
+
+
+def test_keys_on_a_trace_link_a_ticket_write_a_note_and_assign(visit: Visit, trace: Callable[[str], int]) -> None:
+    page = visit(f"/trace/{trace('parse')}?commit={SLOWER}")
+    asked = (("n", "Note", "Save"), ("i", "Who takes care", "Assign"), ("t", "Key or address", "Link"))
+    for key, field, button in asked:
+        page.keyboard.press(key)
+        page.get_by_role("dialog").get_by_label(field).fill(f"PERF-{key}")
+        page.get_by_role("dialog").get_by_role("button", name=button).click()
+        expect(page.get_by_role("dialog")).to_be_hidden()
+    row = page.locator("table.changes tbody tr").first
+    expect(row).to_contain_text("PERF-t")
+    expect(row).to_contain_text("ticket")

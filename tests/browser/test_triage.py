@@ -59,7 +59,9 @@ def test_a_group_shows_commit_author_date_change_hazard_and_traces(browse: Visit
 
 def test_the_hazard_level_never_stands_below_the_word_of_the_change(browse: Visit) -> None:
     page = browse("/triage")
-    keys(page, "j", "ArrowRight")
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Hazard").check()
+    keys(page, "Escape", "j", "ArrowRight")
     for width in (1400, 1200, 1024, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function("width => innerWidth === width", arg=width)
@@ -91,7 +93,9 @@ def test_the_words_of_a_button_have_room_in_it(browse: Visit) -> None:
 
 
 def test_a_row_names_its_leading_trace_and_compares_the_levels(browse: Visit) -> None:
-    lead = groups(browse("/triage")).first.locator(".c-lead")
+    page = browse("/triage")
+    keys(page, "v")  # without the panel, the trace has a column
+    lead = groups(page).first.locator(".c-lead")
     expect(lead.get_by_role("link")).to_have_text("parse")
     expect(lead).to_have_text(re.compile(r"\d\sµs/iter → 1\.2\d*\sµs/iter, \+2\d\.\d\s%, \d+\sσ"))
 
@@ -211,20 +215,72 @@ def test_small_changes_are_left_out_when_asked(browse: Visit) -> None:
     expect(groups(page)).to_have_count(2)
 
 
-def test_hidden_columns_stay_hidden_after_a_reload(browse: Visit) -> None:
+def test_columns_stay_as_chosen_after_a_reload(browse: Visit) -> None:
     page = browse("/triage")
+    page.set_viewport_size({"width": 1900, "height": 900})
     hazard = page.locator("td.c-hazard").first
-    expect(hazard).to_be_visible()
-    page.get_by_text("Columns", exact=True).click()
-    page.get_by_label("Hazard").uncheck()
-    expect(hazard).to_be_hidden()
-    assert violations(page) == []
-    page.reload()
-    expect(groups(page).first).to_be_visible()
     expect(hazard).to_be_hidden()
     page.get_by_text("Columns", exact=True).click()
     page.get_by_label("Hazard").check()
     expect(hazard).to_be_visible()
+    assert violations(page) == []
+    page.reload()
+    expect(groups(page).first).to_be_visible()
+    expect(hazard).to_be_visible()
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Hazard").uncheck()
+    expect(hazard).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_the_menu_of_the_columns_stays_in_the_window(browse: Visit, width: int) -> None:
+    page = browse("/triage?tab=all")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.get_by_text("Columns", exact=True).click()
+    box = page.locator(".columns fieldset").bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+
+
+def test_a_panel_shows_the_picture_of_the_current_row(browse: Visit) -> None:
+    page = browse("/triage")
+    panel = page.get_by_role("complementary", name="The current change")
+    expect(panel.get_by_role("img")).to_have_attribute("alt", "Values of parse around the change")
+    assert panel.get_by_role("img").evaluate(
+        "async (image) => { await image.decode(); return image.naturalWidth > 0; }"
+    )
+    expect(panel).to_contain_text("The values jumped from about")
+    keys(page, "j", "j")
+    expect(panel.get_by_role("img")).to_have_attribute("alt", "Values of load around the change")
+    expect(panel).to_contain_text("The change lies in one of 6 commits")
+    keys(page, "v")
+    expect(panel).to_be_hidden()
+    page.reload()
+    expect(groups(page).first).to_be_visible()
+    expect(panel).to_be_hidden()
+
+
+def test_a_change_without_a_recipe_says_what_its_search_needs(browse: Visit) -> None:
+    page = browse("/triage")
+    groups(page).nth(1).get_by_role("button", name="Find the commit").click()
+    expect(page.get_by_text("No recipe fits this change.")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("word", "remedy"),
+    [
+        ("kind:bogus", "The kinds are: step,"),
+        ("since:yesterday", "Write it as 2026-03-14."),
+        ("knid:step", "kind:step?"),
+    ],
+)
+def test_a_filter_that_is_not_known_is_refused(
+    browse: Visit, expected_errors: list[str], word: str, remedy: str
+) -> None:
+    expected_errors.append("422")
+    page = browse(f"/triage?q={word}")
+    expect(page.get_by_role("alert")).to_contain_text(remedy)
 
 
 def test_keys_turn_the_pages(browse: Visit) -> None:
@@ -274,7 +330,20 @@ def test_a_decision_leaves_the_list_before_the_server_answers(visit: Visit) -> N
     expect(page.locator('tr[aria-current="true"]')).to_be_focused()
     page.evaluate("() => window.refuse()")
     expect(groups(page)).to_have_count(2)
-    expect(page.get_by_text("Nothing was changed")).to_be_visible()
+    expect(page.get_by_text("Nothing was recorded: the changes are as before.")).to_be_visible()
+    expect(page.locator('tr[aria-current="true"]')).to_contain_text("Check every bracket")
+    expect(page.locator('tr[aria-current="true"]')).to_be_focused()
+
+
+def test_after_a_failed_decision_whoever_has_moved_on_stays_there(visit: Visit) -> None:
+    page = visit("/triage?open=R1")
+    expect(members(page)).to_have_count(2)
+    page.evaluate(_HOLD)
+    keys(page, "j", "j", "h", "j")
+    expect(page.locator('tr[aria-current="true"]')).to_contain_text("Read files ahead")
+    page.evaluate("() => window.refuse()")
+    expect(members(page)).to_have_count(2)
+    expect(page.locator('tr[aria-current="true"]')).to_contain_text("Read files ahead")
 
 
 @pytest.mark.core

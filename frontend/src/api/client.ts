@@ -97,9 +97,9 @@ async function errorOf(response: Response): Promise<ApiError> {
   }
 }
 
-/** The address of a picture of a trace near a commit, 420 × 160 pixels. */
-export function plotUrl(trace: number, line: string, at: string, theme: "light" | "dark"): string {
-  return apiUrl(`traces/${trace}/plot.svg`, { line, at, width: 420, height: 160, theme });
+/** The address of a picture of a trace near a commit, 420 pixels wide. */
+export function plotUrl(trace: number, line: string, at: string, theme: "light" | "dark", height = 160): string {
+  return apiUrl(`traces/${trace}/plot.svg`, { line, at, width: 420, height, theme });
 }
 
 /** The resource that says who asks; a refusal of any other one makes the page ask it again. */

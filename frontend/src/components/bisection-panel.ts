@@ -5,6 +5,7 @@ import { customElement, property, state } from "lit/decorators.js";
 import { api, toApiError, type ApiError, type BisectionDetail, type Probe } from "../api/client";
 import { PageElement } from "../page-element";
 import { Resource } from "../state/resource";
+import { showToast } from "../state/toasts";
 import { commitHash } from "../templates/commit";
 import { errorNotice } from "../templates/notice";
 import {
@@ -23,6 +24,8 @@ import { timestampText } from "../text/dates";
 import { countText, percentText } from "../text/numbers";
 import { valueText } from "../text/units";
 
+const NO_RECIPE =
+  "No recipe fits this change. A section [bisect.NAME] of knickpoint.toml says how its commits are built and measured.";
 const POLL_MS = 2_000;
 /** Commits that are listed with their probability. */
 const MOST_COMMITS = 8;
@@ -52,6 +55,18 @@ export class BisectionPanel extends PageElement {
   override disconnectedCallback(): void {
     clearTimeout(this.timer);
     super.disconnectedCallback();
+  }
+
+  /** Lead to the form that starts a search; say why there is none. */
+  async offer(): Promise<void> {
+    await this.recipes.settled;
+    await this.updateComplete;
+    const button = this.querySelector<HTMLElement>(".bisection-start button");
+    button?.scrollIntoView({ block: "nearest" });
+    button?.focus();
+    if (button || this.newest.value) return;
+    const { error } = this.recipes;
+    showToast({ text: error ? `${error.message} ${error.remedy}` : NO_RECIPE, failure: error !== undefined });
   }
 
   override render() {

@@ -7,6 +7,7 @@ import { PageElement } from "../page-element";
 import { dialogError } from "../templates/access";
 import { heldLine } from "../templates/finding";
 import { countText } from "../text/numbers";
+import type { DecisionInput } from "../state/triage/decisions";
 import { showDialog } from "../state/overlays";
 
 export interface DecisionQuestion {
@@ -27,6 +28,15 @@ export interface DecisionReply {
   ticket: string;
   /** The tracker in which to make the ticket, "" to link one. */
   create: string;
+}
+
+/** The decision that a reply means. */
+export function patchOf(kind: DecisionQuestion["kind"], reply: DecisionReply): Omit<DecisionInput, "findings"> {
+  const { note, ticket, create, assignee } = reply;
+  if (kind === "note") return { note };
+  const decided =
+    kind === "assignee" ? { assignee } : { status: "ticket" as const, ...(create ? { create } : { ticket }) };
+  return { ...decided, ...(note && { note }) };
 }
 
 /** Record a reply; the answer is why it was not recorded. */

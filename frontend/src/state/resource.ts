@@ -87,6 +87,11 @@ export class Resource<Args extends readonly unknown[], T> implements ReactiveCon
     return this.task.status === TaskStatus.PENDING;
   }
 
+  /** Done when the newest request is answered or failed. */
+  get settled(): Promise<unknown> {
+    return this.task.taskComplete.catch(() => undefined);
+  }
+
   /** Request the answer again, for the same arguments. */
   reload(): void {
     void this.task.run();

@@ -39,10 +39,15 @@ export function markedChange(mark: NonNullable<Mark["finding"]>): TemplateResult
   return html`<div class="tip-note">${mark.change}: ${directedText(mark.headline, mark.stated)}${condition}</div>`;
 }
 
+/** The text with each number and its unit on one line. */
+function unbroken(text: string): string {
+  return text.replaceAll(/(?<=\d) (?=%|×)/g, "\u00a0");
+}
+
 function directed(kind: string, arrow: string, text: string): TemplateResult {
   return html`<span class="change ${kind}"
     >${arrow ? html`<span class="arrow" aria-hidden="true">${arrow}</span>` : nothing}<span class="amount"
-      >${text}</span
+      >${unbroken(text)}</span
     ></span
   >`;
 }
@@ -97,7 +102,7 @@ export const HAZARD_TITLE =
   "Changes that cancel each other have the same magnitude.";
 
 export function hazard(value: number | null): TemplateResult {
-  return html`<span class="faint figure" title=${HAZARD_TITLE}>${hazardText(value)}</span>`;
+  return html`<span class="faint figure hazard-level" title=${HAZARD_TITLE}>${hazardText(value)}</span>`;
 }
 
 /** The shape and the word of a status. */

@@ -131,6 +131,22 @@ export function certaintyText(finding: Measured): string {
   return `With 95 % the change is ${text}; the chance that its sign is right is ${chance}.`;
 }
 
+/** Why a finding is a change, in one plain sentence before the numbers. */
+export function whyText(finding: Finding): string {
+  const { before_level: before, after_level: after, kind, trace } = finding;
+  const scatter = sizeInDeviations(finding);
+  const levels = `from about ${valueText(before, trace.unit)} to about ${valueText(after, trace.unit)}`;
+  const moved = { step: "jumped", drift: "moved slowly", mode: "shifted", noise: "changed their scatter" }[kind];
+  const far =
+    scatter === undefined
+      ? "although they did not vary before"
+      : scatter < 1
+        ? "less than the usual distance between two values, but it lasts"
+        : `${scatter > MAX_DEVIATIONS ? `more than ${MAX_DEVIATIONS}` : scatter.toFixed(scatter < 9.95 ? 1 : 0)} times their usual scatter`;
+  const rest = kind === "noise" ? `: ${changeText(finding)}` : ` ${levels}: ${changeText(finding)}, ${far}`;
+  return `The values ${moved}${rest}.`;
+}
+
 /** The hazard level with its sign; "–" if there is none. */
 export function hazardNumber(hazard: number | null): string {
   if (hazard === null) return "–";

@@ -93,7 +93,7 @@ function assignmentDone(assignee: string | undefined): string {
 
 /** Show why a decision was not recorded. */
 export function reportUnrecorded(error: ApiError): void {
-  reportFailure("Nothing was changed, and the list is as before.", error);
+  reportFailure("Nothing was recorded: the changes are as before.", error);
 }
 
 /** Split findings off their changes, or merge changes. The answer is whether the server recorded it. */

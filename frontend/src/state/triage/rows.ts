@@ -40,6 +40,13 @@ export function layOutRows(changes: readonly Change[], open: readonly string[]):
   return rows;
 }
 
+/** The finding that a row shows: its own, or the lead of its change, which is undefined until it is loaded. */
+export function memberOf(row: Row): Finding | undefined {
+  if (row.kind === "finding") return row.finding;
+  const { members, lead } = row.change;
+  return members.find((finding) => finding.id === lead) ?? members[0];
+}
+
 /** The findings that a row stands for. */
 export function selectionOfRow(row: Row): Selection {
   return row.kind === "change" ? selectChange(row.change) : selectFinding(row.change, row.finding.id);

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import type { ChangePoints, Finding, Statement, Status } from "../../api/client";
+import type { DecisionQuestion } from "../../components/decision-dialog";
 import "../../components/decision-log";
 import { changeRoute } from "../../routes/change";
 import { routeUrl } from "../../routes/routes";
@@ -29,6 +30,7 @@ import { causeOf, decidedStatus, overText } from "../../text/findings";
 import { countText, grouped, numberText } from "../../text/numbers";
 import type { TraceContext } from "./context";
 import { renderMissedList } from "./missed";
+import { ask } from "./shortcuts";
 
 export function renderChangeList(context: TraceContext, changes: ChangePoints) {
   const gone = context.route.gone ? changes.gone : [];
@@ -135,13 +137,21 @@ function renderActions(context: TraceContext, finding: Finding) {
     >
       ${label}
     </button>`;
+  const asked = (label: string, key: string, kind: DecisionQuestion["kind"]) =>
+    html`<button class="button small quiet" title="${label} (${key})" @click=${() => ask(context, kind, finding)}>
+      ${label}
+    </button>`;
   const explain = (): void => context.openExplanation(true, finding.suspect_range.position ?? undefined);
   const decisions =
     decidedStatus(finding) === "new"
       ? html`${button("Acknowledge", "a", "acknowledged")}${button("Hide", "h", "hidden")}`
       : button("Put back", "r", "new");
   return html`<div class="actions always">
-    ${context.mayDecide ? decisions : nothing}
+    ${
+      context.mayDecide
+        ? html`${decisions}${asked("Ticket", "t", "ticket")}${asked("Note", "n", "note")}${asked("Assign", "i", "assignee")}`
+        : nothing
+    }
     <button class="button small quiet" title="What the method examined here (w)" @click=${explain}>Why</button>
   </div>`;
 }

@@ -2,6 +2,7 @@
 
 import type {
   ApiError,
+  Caller,
   ChangePoints,
   Commit,
   Environment,
@@ -26,6 +27,7 @@ import type {
   ChartPatterns,
   ChartRange,
 } from "../../charts/chart-data";
+import type { DecisionDialog } from "../../components/decision-dialog";
 import type { HistoryMode } from "../../routes/navigation";
 import type { TraceRoute } from "../../routes/trace";
 import type { CommitCache } from "../../state/plot/commit-cache";
@@ -45,6 +47,11 @@ export interface TraceContext {
   readonly repositories: readonly Repository[];
   /** Whether the caller may decide about the changes of this trace. */
   readonly mayDecide: boolean;
+  readonly caller: Caller;
+  /** The dialog that asks for the ticket, the note or the assignee of a decision. */
+  readonly dialog: DecisionDialog | null;
+  /** The names of the trackers that tickets can be made in. */
+  readonly trackers: readonly string[];
   /** What of the samples is plotted instead of the median, and its stable regions; undefined for the median. */
   readonly plotted: ChangePoints["summaries"][number] | undefined;
   readonly series: Series | undefined;

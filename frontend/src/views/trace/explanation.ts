@@ -6,8 +6,9 @@ import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { param } from "../../templates/trace-name";
 import { countText, grouped, numberText } from "../../text/numbers";
+import { whyText } from "../../text/findings";
 import { flippingText } from "../../text/units";
-import type { TraceContext } from "./context";
+import { changeAt, type TraceContext } from "./context";
 import { causeText } from "./patterns";
 
 type Candidate = Explanation["candidates"][number];
@@ -29,7 +30,7 @@ function renderContent(context: TraceContext) {
   const { explanation, explanationError } = context;
   if (explanationError) return errorNotice(explanationError, () => context.reloadExplanation());
   if (!explanation) return loadingNotice("Running the method");
-  return html`${renderMethod(explanation)}
+  return html`${renderSentence(context, explanation)} ${renderMethod(explanation)}
   ${
     explanation.reason
       ? html`<p>The method does not run on this trace: ${explanation.reason}.</p>`
@@ -40,6 +41,25 @@ function renderContent(context: TraceContext) {
       ? html`<p class="faint">and ${countText(explanation.omitted, "more candidate")}, all rejected</p>`
       : nothing
   }`;
+}
+
+/** What the numbers below say, about the pinned commit or else about the whole trace. */
+function renderSentence(context: TraceContext, { candidates, omitted, reason }: Explanation) {
+  if (reason) return nothing;
+  const { commit } = context.route;
+  const finding = changeAt(context, commit);
+  if (finding) return html`<p class="why-sentence">${whyText(finding)}</p>`;
+  const pinned = candidates.find(({ position }) => position === commit);
+  if (pinned && !pinned.accepted)
+    return html`<p class="why-sentence">
+      Commit ${grouped(pinned.position + 1)} is not a change: ${pinned.reason || "it fails a check"}.
+    </p>`;
+  const found = candidates.filter(({ accepted }) => accepted).length;
+  const rejected = candidates.length - found + omitted;
+  return html`<p class="why-sentence">
+    The method examined ${countText(found + rejected, "place")} where the values may have changed:
+    ${countText(found, "change")} found${rejected > 0 ? html`, ${grouped(rejected)} rejected by a check` : nothing}.
+  </p>`;
 }
 
 function renderMethod({ method, alert, parameters, facts, flipping, trace }: Explanation) {

@@ -2,7 +2,8 @@
 
 import { pan, rangeAround, zoom } from "../../state/plot/zoom";
 import type { ShortcutGroup } from "../../state/shortcuts";
-import { decide, STATUS_KEYS, undoLast } from "../../state/triage/decisions";
+import { patchOf, type DecisionQuestion } from "../../components/decision-dialog";
+import { decide, recordDecision, STATUS_KEYS, undoLast } from "../../state/triage/decisions";
 import { selectById } from "../../state/triage/selection";
 import { nextScale, otherAlong } from "../../templates/scale-field";
 import { changeAt, type TraceContext } from "./context";
@@ -57,6 +58,9 @@ function decisionGroup(context: TraceContext): ShortcutGroup {
       { keys: ["a"], description: "acknowledge the change", run: () => decideByKey(context, "a") },
       { keys: ["h"], description: "hide the change as noise", run: () => decideByKey(context, "h") },
       { keys: ["r"], description: "put the change back", run: () => decideByKey(context, "r") },
+      { keys: ["t"], description: "link a ticket", run: () => ask(context, "ticket") },
+      { keys: ["n"], description: "write a note", run: () => ask(context, "note") },
+      { keys: ["i"], description: "assign", run: () => ask(context, "assignee") },
       { keys: ["u"], description: "undo the last decision", run: () => void undoLast() },
     ],
   };
@@ -95,6 +99,20 @@ function nextEnvironment(context: TraceContext): void {
   const positions = context.environments.map(({ position }) => position);
   const next = positions.find((position) => position > (context.route.commit ?? -1)) ?? positions[0];
   if (next !== undefined) context.updateRoute({ commit: next });
+}
+
+/** Ask for the ticket, the note or the assignee of a change, by default the one at the pinned commit. */
+export function ask(
+  context: TraceContext,
+  kind: DecisionQuestion["kind"],
+  finding = changeAt(context, context.route.commit),
+): void {
+  if (!finding || finding.condition === "gone") return;
+  const { dialog, trackers, caller } = context;
+  const held = finding.held ? [finding.held] : [];
+  const question = { kind, findings: 1, held, trackers, assignee: caller.name };
+  const findings = selectById(finding.id);
+  void dialog?.ask(question, (reply) => recordDecision({ findings, ...patchOf(kind, reply) }));
 }
 
 function decideByKey(context: TraceContext, key: string): void {

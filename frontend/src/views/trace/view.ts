@@ -23,6 +23,8 @@ import {
 import type { Series } from "../../api/series";
 import "../../charts/chart";
 import "../../components/bisection-panel";
+import "../../components/decision-dialog";
+import type { DecisionDialog } from "../../components/decision-dialog";
 import type { Chart } from "../../charts/chart";
 import type { ChartCandidate, ChartLine, ChartMark, ChartPatterns, ChartRange } from "../../charts/chart-data";
 import { PageElement } from "../../page-element";
@@ -59,6 +61,7 @@ export class TraceView extends PageElement implements TraceContext {
   @property({ attribute: false }) repositories: readonly Repository[] = [];
   @property({ attribute: false }) caller!: Caller;
   @query("kp-chart") private readonly chart!: Chart | null;
+  @query("kp-decision-dialog") readonly dialog!: DecisionDialog | null;
 
   // ---- Data of the server, in the order in which one needs another
 
@@ -92,6 +95,10 @@ export class TraceView extends PageElement implements TraceContext {
   private readonly remeasuredResource = this.ofTrace(api.remeasured);
   private readonly ticketsResource = this.ofTrace((id, line, signal) => api.tickets([id], line, signal));
   private readonly missedResource = this.ofTrace(api.missed);
+  private readonly trackersResource = new Resource(this, {
+    args: () => (this.firstPaint.done && this.mayDecide ? (["trackers"] as const) : undefined),
+    load: (_, signal) => api.trackers(signal),
+  });
   private readonly commitResource = new Resource(this, {
     args: () => {
       const { commits } = this;
@@ -184,6 +191,10 @@ export class TraceView extends PageElement implements TraceContext {
   get mayDecide(): boolean {
     const { caller, changes } = this;
     return changes !== undefined && isAllowed(caller, "decide", changes.trace.repository);
+  }
+
+  get trackers(): readonly string[] {
+    return this.trackersResource.value?.map(({ name }) => name) ?? NONE;
   }
 
   get plotted() {
@@ -351,6 +362,7 @@ export class TraceView extends PageElement implements TraceContext {
       ${renderPlot(this, changes)}
       <div class="trace-below">${renderChangeList(this, changes)} ${renderCommitPanel(this, changes)}</div>
       ${this.renderBisection()} ${renderExplanation(this)}
+      <kp-decision-dialog></kp-decision-dialog>
     `;
   }
 }

@@ -1,6 +1,7 @@
 /** What the parts of the triage page read of its state, and the actions that they call. */
 
 import type { Finding, ChangeList, Repository, Status } from "../../api/client";
+import type { DecisionQuestion } from "../../components/decision-dialog";
 import type { HistoryMode } from "../../routes/navigation";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
 import type { TriageRoute } from "../../routes/triage";
@@ -27,19 +28,21 @@ export interface TriageContext {
   mayDecide: (repository: string) => boolean;
   updateRoute: (part: Partial<TriageRoute>, mode?: HistoryMode) => void;
   decide: (findings: Selection, status: Status) => Promise<void>;
-  linkTicket: (findings: Selection) => Promise<void>;
-  writeNote: (findings: Selection) => Promise<void>;
-  assign: (findings: Selection) => Promise<void>;
+  /** Ask for the ticket, the note or the assignee of a decision. */
+  ask: (kind: DecisionQuestion["kind"], findings: Selection) => Promise<void>;
   split: (findings: Selection) => Promise<void>;
   merge: (findings: Selection) => Promise<void>;
   toggleRows: (rows: readonly Row[]) => void;
   /** Select a row, or all rows from the one that was selected last. */
   selectRow: (row: Row, extend: boolean) => void;
   clearSelection: () => void;
+  /** Show where the search for the commit of a change is started and watched. */
+  findCommit: (row: Row | undefined) => Promise<void>;
   expandRow: (row: ChangeRow, expanded: boolean) => void;
   loadFindings: (change: string) => void;
   /** Sort by a column; `first` is the order of the first click, "-" for descending. */
   sortBy: (column: string, first: "-" | "") => void;
+  showColumn: (name: string, shown: boolean) => void;
   filterAfterTyping: (text: string) => void;
 }
 

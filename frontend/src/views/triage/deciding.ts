@@ -1,12 +1,12 @@
 /** The decisions of the triage page: what is asked before, what leaves the list, and where the keyboard goes on. */
 
 import type { ApiError, Caller, ChangeList, Status } from "../../api/client";
-import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../components/decision-dialog";
+import { patchOf, type DecisionDialog, type DecisionQuestion } from "../../components/decision-dialog";
 import type { HistoryMode } from "../../routes/navigation";
 import type { TriageRoute } from "../../routes/triage";
 import { showToast } from "../../state/toasts";
 import { recordDecision, regroup, reportUnrecorded, type DecisionInput } from "../../state/triage/decisions";
-import { layOutRows, nextRemainingRow, toggleRows, type Row } from "../../state/triage/rows";
+import { cursorIndex, layOutRows, nextRemainingRow, toggleRows, type Row } from "../../state/triage/rows";
 import {
   countSelected,
   heldReasons,
@@ -29,6 +29,7 @@ export interface DecidingPage {
   readonly trackers: readonly string[];
   readonly caller: Caller;
   readonly updateComplete: Promise<unknown>;
+  readonly isConnected: boolean;
   selection: Selection;
   updateRoute: (part: Partial<TriageRoute>, mode?: HistoryMode) => void;
   focusRow: (id: string) => void;
@@ -52,45 +53,34 @@ export class Deciding {
     const { findings, status } = input;
     if (findings.size === 0) return undefined;
     if (!leavesTab(this.page.route.tab, status)) return recordDecision(input);
-    const next = nextRemainingRow(this.page.rows, this.page.route.at, findings);
-    this.page.selection = withoutSelection(this.page.selection, findings);
-    const recorded = this.page.list.decideAndRemove(input);
-    if (next) this.page.updateRoute({ at: next }, "replace");
-    void this.page.updateComplete.then(() => this.page.focusRow(next));
-    return recorded;
+    const { page } = this;
+    const { selection } = page;
+    const at = page.rows[cursorIndex(page.rows, page.route.at)]?.id ?? "";
+    const next = nextRemainingRow(page.rows, at, findings);
+    page.selection = withoutSelection(selection, findings);
+    const recorded = page.list.decideAndRemove(input);
+    this.moveTo(next);
+    const failure = await recorded;
+    if (failure && page.isConnected) {
+      // The rows are back, and with them the selection. Whoever has moved on since stays there.
+      if (page.selection.size === 0) page.selection = selection;
+      if (page.route.at === next) this.moveTo(at);
+    }
+    return failure;
   }
 
-  async linkTicket(findings: Selection): Promise<void> {
-    await this.ask(
-      "ticket",
-      findings,
-      ({ ticket, create, note }) =>
-        this.decideWith({ findings, status: "ticket", ...(create ? { create } : { ticket }), ...(note && { note }) }),
-      this.page.trackers,
-    );
+  private moveTo(at: string): void {
+    if (at) this.page.updateRoute({ at }, "replace");
+    void this.page.updateComplete.then(() => this.page.focusRow(at));
   }
 
-  async writeNote(findings: Selection): Promise<void> {
-    await this.ask("note", findings, ({ note }) => this.decideWith({ findings, note }));
-  }
-
-  async assign(findings: Selection): Promise<void> {
-    await this.ask("assignee", findings, ({ assignee, note }) =>
-      this.decideWith({ findings, assignee, ...(note && { note }) }),
-    );
-  }
-
-  private async ask(
-    kind: DecisionQuestion["kind"],
-    findings: Selection,
-    send: (reply: DecisionReply) => Promise<ApiError | undefined>,
-    trackers: readonly string[] = [],
-  ): Promise<void> {
+  /** Ask for the ticket, the note or the assignee of a decision. */
+  async ask(kind: DecisionQuestion["kind"], findings: Selection): Promise<void> {
     if (findings.size === 0) return;
-    const held = heldReasons(this.page.data?.changes ?? [], findings);
-    await this.page.dialog?.ask(
-      { kind, findings: this.countOf(findings), held, trackers, assignee: this.page.caller.name },
-      send,
+    const { data, trackers, caller, dialog } = this.page;
+    const held = heldReasons(data?.changes ?? [], findings);
+    await dialog?.ask({ kind, findings: this.countOf(findings), held, trackers, assignee: caller.name }, (reply) =>
+      this.decideWith({ findings, ...patchOf(kind, reply) }),
     );
   }
 

@@ -22,9 +22,9 @@ export function renderSelectionBar(context: TriageContext) {
               : nothing
           }`
     }
-    ${renderButton("Ticket", "t", () => void context.linkTicket(selection))}
-    ${renderButton("Note", "n", () => void context.writeNote(selection))}
-    ${renderButton("Assign", "i", () => void context.assign(selection))}
+    ${renderButton("Ticket", "t", () => void context.ask("ticket", selection))}
+    ${renderButton("Note", "n", () => void context.ask("note", selection))}
+    ${renderButton("Assign", "i", () => void context.ask("assignee", selection))}
     ${partial.length > 0 ? renderButton("Split", "s", () => void context.split(selection)) : nothing}
     ${whole.length + partial.length > 1 ? renderButton("Merge", "m", () => void context.merge(selection)) : nothing}
     ${renderButton("Clear", "Esc", () => context.clearSelection(), "quiet")}

@@ -18,6 +18,7 @@ export interface KeyboardActions extends TriageContext {
   openRow: (row: Row | undefined) => void;
   explainRow: (row: Row | undefined) => void;
   /** Expand or collapse the current row; a finding loads more of its change, or collapses it. */
+  togglePanel: () => void;
   expandCurrent: (expanded: boolean) => void;
   showTab: (tab: Tab) => void;
   querySelector: ParentNode["querySelector"];
@@ -50,6 +51,11 @@ export function triageShortcuts(page: KeyboardActions): ShortcutGroup[] {
           description: "why: open the trace with the candidates of its method",
           run: () => page.explainRow(page.currentRow),
         },
+        {
+          keys: ["b"],
+          description: "find the commit: build and measure commits of the suspect range",
+          run: () => void page.findCommit(page.currentRow),
+        },
         { keys: ["]"], description: "next page", run: () => page.turnPage(1) },
         { keys: ["["], description: "previous page", run: () => page.turnPage(-1) },
       ],
@@ -62,6 +68,7 @@ export function triageShortcuts(page: KeyboardActions): ShortcutGroup[] {
         { keys: ["p"], description: "switch between unprocessed and processed", run: () => page.showTab(otherTab) },
         { keys: ["H"], description: "history: what the first run found", run: () => page.showTab("history") },
         { keys: ["A"], description: "all changes, processed or not", run: () => page.showTab("all") },
+        { keys: ["v"], description: "picture of the current row at the side", run: () => page.togglePanel() },
         { keys: ["G"], description: "change points that are gone", run: () => page.showTab("gone") },
       ],
     },
@@ -91,9 +98,9 @@ function decisionShortcuts(page: KeyboardActions): Shortcut[] {
     { keys: ["a"], description: "acknowledge", run: () => void page.decide(page.targets, "acknowledged") },
     { keys: ["h"], description: "hide as noise", run: () => void page.decide(page.targets, "hidden") },
     ...(page.route.tab === "processed" || page.route.tab === "all" ? [putBack] : []),
-    { keys: ["t"], description: "link a ticket", run: () => void page.linkTicket(page.targets) },
-    { keys: ["n"], description: "write a note", run: () => void page.writeNote(page.targets) },
-    { keys: ["i"], description: "assign", run: () => void page.assign(page.targets) },
+    { keys: ["t"], description: "link a ticket", run: () => void page.ask("ticket", page.targets) },
+    { keys: ["n"], description: "write a note", run: () => void page.ask("note", page.targets) },
+    { keys: ["i"], description: "assign", run: () => void page.ask("assignee", page.targets) },
     {
       keys: ["s"],
       description: "split traces off the others of their commit",

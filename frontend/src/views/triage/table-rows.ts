@@ -31,7 +31,7 @@ import {
   ticketOf,
 } from "../../templates/finding";
 import { errorNotice, loadingNotice } from "../../templates/notice";
-import { ellipsizedName, traceLabel } from "../../templates/trace-name";
+import { longName, traceLabel } from "../../templates/trace-name";
 import { causeOf, causeText, decidedStatus, hazardNumber, largestHazardText, statusWord } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { commonPrefixLength, traceName, traceText } from "../../text/trace-names";
@@ -156,7 +156,7 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
       >
         <span aria-hidden="true">›</span>
       </button>
-      <span class="subject" title=${commit.subject}>${commit.subject}</span>
+      <span class="subject">${longName(commit.subject)}</span>
       ${isOnly ? nothing : cause} ${change.history && tab !== "history" ? historyTag() : nothing}
       ${alertTags(lead, change.alert_severity)}
       ${kindTag(lead)}${conditionTag(statement, repository)}${change.certainty === "provisional" ? provisionalTag(lead) : nothing}
@@ -164,19 +164,15 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
     </div>
     ${heldLine(change.held)}
     <div class="second indent facts-line">
-      ${commitHash(commit, repository)}${isOnly ? cause : nothing}<span class="clip" title=${commit.author}
+      ${commitHash(commit, repository)}${isOnly ? cause : nothing}${renderFindCommit(context, row)}<span
         >${commit.author}</span
       ><span class="when-narrow">${date(commit.time)}</span>
       <span class="when-medium">${hazard(lead.hazard)}</span>
       <span class="when-medium">${largestHazard(change, lead)}</span>
-      ${
-        context.repositories.length > 1
-          ? html`<span class="clip least" title=${repository}>${repository}</span>`
-          : nothing
-      }
+      ${context.repositories.length > 1 ? html`<span>${repository}</span>` : nothing}
     </div>
     <div class="when-small second indent">
-      ${ellipsizedName(traceName(lead.trace.params).name)}${comparison(lead)}
+      <span>${longName(traceName(lead.trace.params).name)}</span>${comparison(lead)}
       ${showsDecisions(tab) ? nothing : html`${hazard(lead.hazard)} ${largestHazard(change, lead)}`}
     </div>`;
 }
@@ -190,9 +186,25 @@ function renderCause({ statement, suspect_range: range, bisection }: Change, lea
     : html`${causeNote(statement, range.commits)} ${bisectionTag(bisection, url)}`;
 }
 
+/** Whether a search may still say more about the commit of a change. */
+export function isSearchable({ statement, suspect_range: range, bisection }: Change): boolean {
+  return PUBLISHED === undefined && !bisection && range.commits > 1 && statement?.likely?.basis !== "bisected";
+}
+
+function renderFindCommit(context: TriageContext, row: ChangeRow) {
+  if (!isSearchable(row.change) || !isDecidable(context, row)) return nothing;
+  return html`<button
+    class="link"
+    title="Build and measure commits of the suspect range (b)"
+    @click=${() => void context.findCommit(row)}
+  >
+    Find the commit
+  </button>`;
+}
+
 function largestHazard(change: Change, lead: Finding) {
   const text = largestHazardText(change.hazard, lead.hazard);
-  return text ? html`<span class="faint" title=${LARGEST_TITLE}>${text}</span>` : nothing;
+  return text ? html`<span class="faint hazard-level" title=${LARGEST_TITLE}>${text}</span>` : nothing;
 }
 
 function renderStatuses({ statuses, traces }: Change) {
@@ -223,7 +235,7 @@ function renderDecision(change: Change, lead: Finding) {
 function renderLead(lead: Finding) {
   const { name, rest } = traceName(lead.trace.params);
   const title = [name, ...rest.map(([param, value]) => `${param}=${value}`)].join("\n");
-  return html`<a class="trace-link" href=${routeUrl(findingRoute(lead))} title=${title}>${ellipsizedName(name)}</a>
+  return html`<a class="trace-link" href=${routeUrl(findingRoute(lead))} title=${title}>${longName(name)}</a>
     <div class="second">${comparison(lead)}</div>`;
 }
 

@@ -3,7 +3,7 @@
 import { html, nothing } from "lit";
 import { routeUrl } from "../../routes/routes";
 import type { Tab, TriageRoute } from "../../routes/triage";
-import { hiddenColumns, OPTIONAL_COLUMNS, showColumn } from "../../state/triage/columns";
+import { hiddenColumns, OPTIONAL_COLUMNS } from "../../state/triage/columns";
 import { selectField } from "../../templates/select-field";
 import { statusWord } from "../../text/findings";
 import { grouped } from "../../text/numbers";
@@ -18,11 +18,11 @@ export function renderToolbar(context: TriageContext) {
     ${renderTabs(context)}
     <span class="busy ${context.loading && context.data ? "on" : ""}" aria-hidden="true"></span>
     <span class="spring"></span>
-    ${renderFilters(context)}${renderColumns()}
+    ${renderFilters(context)}${renderColumns(context)}
   </div>`;
 }
 
-function renderColumns() {
+function renderColumns(context: TriageContext) {
   const hidden = hiddenColumns();
   return html`<details class="columns">
     <summary class="button">Columns</summary>
@@ -34,7 +34,7 @@ function renderColumns() {
             ><input
               type="checkbox"
               .checked=${!hidden.includes(name)}
-              @change=${(event: Event) => showColumn(name, (event.target as HTMLInputElement).checked)}
+              @change=${(event: Event) => context.showColumn(name, (event.target as HTMLInputElement).checked)}
             />${label}</label
           >`,
       )}

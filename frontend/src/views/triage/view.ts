@@ -5,13 +5,14 @@ import { customElement, property, query, state } from "lit/decorators.js";
 import { api, type Caller, type ChangeList, type Repository, type Status } from "../../api/client";
 import { onReconnect } from "../../api/connection";
 import "../../components/decision-dialog";
-import type { DecisionDialog } from "../../components/decision-dialog";
+import type { DecisionDialog, DecisionQuestion } from "../../components/decision-dialog";
 import "../../components/notices";
+import { PUBLISHED } from "../../api/published-data";
 import { PageElement } from "../../page-element";
 import { showToast } from "../../state/toasts";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { triageRoute, type Tab, type TriageRoute } from "../../routes/triage";
-import { applyColumns } from "../../state/triage/columns";
+import { applyColumns, isPanelShown, showColumn, watchPanelRoom } from "../../state/triage/columns";
 import { LogWatch } from "../../state/triage/log-watch";
 import { loadFreshness, newestRun, pollWhileVisible, type Freshness } from "../../state/freshness";
 import { memoizeLast } from "../../state/memoize";
@@ -28,6 +29,7 @@ import {
   rowsBetween,
   stepRow,
   toggleRows,
+  memberOf,
   type ChangeRow,
   type Row,
 } from "../../state/triage/rows";
@@ -42,7 +44,10 @@ import { renderHead } from "./head";
 import { renderPager } from "./pager";
 import { renderSelectionBar } from "./selection-bar";
 import { triageShortcuts, type KeyboardActions } from "./shortcuts";
+import "./panel";
+import type { PanelElement } from "./panel";
 import { renderTable } from "./table";
+import { isSearchable } from "./table-rows";
 import { renderToolbar, renderTroubles } from "./toolbar";
 
 const FILTER_DELAY_MS = 250;
@@ -63,6 +68,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   @property({ attribute: false }) caller!: Caller;
   @state() selection: Selection = NOTHING;
   @query("kp-decision-dialog") readonly dialog!: DecisionDialog | null;
+  @query("kp-change-panel") private readonly panel!: PanelElement | null;
 
   readonly list = new TriageList(this, () => this.route);
   readonly rowWindow = new RowWindow(this);
@@ -87,7 +93,10 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   private readonly unsubscribe: (() => void)[] = [];
 
   private readonly onDecided = (event: Event): void => {
-    this.list.apply((event as CustomEvent<DecisionResult>).detail);
+    const { detail } = event as CustomEvent<DecisionResult | null>;
+    // A bisection that ended says no more than that.
+    if (detail) this.list.apply(detail);
+    else this.list.reload();
     this.log.skip();
   };
   private readonly onVisible = (): void => {
@@ -104,6 +113,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
       registerVisibleList(() => ({ filter: this.list.filter ?? listFilter(this.route), order: this.list.order })),
       pollWhileVisible(() => this.freshnessResource.reload()),
       onReconnect(() => this.onVisible()),
+      watchPanelRoom(() => this.requestUpdate()),
     );
   }
 
@@ -234,9 +244,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
 
   explainRow(row: Row | undefined): void {
     if (!row) return;
-    const { members, lead } = row.change;
-    const leading = members.find((finding) => finding.id === lead) ?? members[0];
-    const finding = row.kind === "finding" ? row.finding : leading;
+    const finding = memberOf(row);
     if (finding) navigate(findingRoute(finding, { why: true }));
   }
 
@@ -270,6 +278,32 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     this.filterTimer = window.setTimeout(apply, filter ? FILTER_DELAY_MS : 0);
   }
 
+  showColumn(name: string, shown: boolean): void {
+    showColumn(name, shown);
+    this.requestUpdate();
+  }
+
+  togglePanel(): void {
+    this.showColumn("panel", !isPanelShown());
+  }
+
+  async findCommit(row: Row | undefined): Promise<void> {
+    if (!row) return;
+    const { change } = row;
+    const finding = memberOf(row);
+    if (!finding || !isSearchable(change)) {
+      showToast({ text: "Nothing to search: the commit is known, or a search for it was asked for already." });
+      return;
+    }
+    if (!this.hasPanel) {
+      navigate(findingRoute(finding));
+      return;
+    }
+    this.updateRoute({ at: row.id }, "replace");
+    await this.updateComplete;
+    await this.panel?.search();
+  }
+
   // ---- Selection
 
   toggleRows(rows: readonly Row[]): void {
@@ -297,16 +331,8 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     return this.deciding.decide(findings, status);
   }
 
-  linkTicket(findings: Selection): Promise<void> {
-    return this.deciding.linkTicket(findings);
-  }
-
-  writeNote(findings: Selection): Promise<void> {
-    return this.deciding.writeNote(findings);
-  }
-
-  assign(findings: Selection): Promise<void> {
-    return this.deciding.assign(findings);
+  ask(kind: DecisionQuestion["kind"], findings: Selection): Promise<void> {
+    return this.deciding.ask(kind, findings);
   }
 
   split(findings: Selection): Promise<void> {
@@ -332,8 +358,22 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
     `;
   }
 
+  /** Published pages have no pictures of a server. */
+  private get hasPanel(): boolean {
+    return PUBLISHED === undefined && isPanelShown();
+  }
+
   private renderList(data: ChangeList) {
-    if (data.changes.length > 0) return html`${renderTable(this, data, this.rows)} ${renderPager(this, data)}`;
+    const row = this.currentRow;
+    if (row)
+      return html`<div class="list-and-panel">
+        <div class="list">${renderTable(this, data, this.rows)} ${renderPager(this, data)}</div>
+        ${
+          this.hasPanel
+            ? html`<kp-change-panel .row=${row} .mayDecide=${this.mayDecide(row.change.repository)}></kp-change-panel>`
+            : nothing
+        }
+      </div>`;
     if (this.list.pending) return loadingNotice("Loading the findings");
     return this.list.error ? nothing : renderEmptyState(this, data);
   }
