@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,39 @@ def test_history_that_is_decided_about_leaves_its_list_and_undo_brings_it_back(p
 
 def test_a_plot_names_history_in_its_legend_and_in_the_list_of_changes(page: Page, years: str) -> None:
     page.goto(f"{years}/triage?tab=history")
-    page.locator("tr.change-row .trace-link").first.click()
+    page.locator("tr.change-row .trace-link:visible").first.click()
     expect(page.locator(".legend", has_text="history")).to_be_visible()
     expect(page.locator("table.changes .tag", has_text="history")).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/triage?tab=history", "/", "/trace/0"])
+def test_back_forward_and_reload_keep_the_place(page: Page, years: str, path: str) -> None:
+    page.set_viewport_size({"width": 1024, "height": 300})
+    page.goto(years + path)
+    page.wait_for_function("() => document.documentElement.scrollHeight > 440")
+    page.mouse.wheel(0, 120)
+    page.wait_for_function("() => scrollY === 120")
+    page.reload()
+    page.wait_for_function("() => scrollY === 120")
+    page.get_by_role("link", name="Status").click()
+    expect(page).to_have_url(re.compile("/status"))
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    page.wait_for_function("() => scrollY === 120")
+    page.go_forward()
+    expect(page).to_have_url(re.compile("/status"))
+    page.go_back()
+    page.wait_for_function("() => scrollY === 120")
+
+
+def test_the_selection_is_there_after_back_and_reload(page: Page, years: str) -> None:
+    page.goto(f"{years}/triage?tab=history")
+    page.get_by_role("row").nth(1).get_by_role("checkbox").check()
+    selected = page.get_by_role("region", name="Selection")
+    expect(selected).to_be_visible()
+    page.reload()
+    expect(selected).to_be_visible()
+    page.get_by_role("link", name="Status").click()
+    expect(selected).to_be_hidden()
+    page.go_back()
+    expect(selected).to_be_visible()

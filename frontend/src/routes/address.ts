@@ -32,7 +32,7 @@ export function replaceUrl(url: string): void {
 /** Write the URL that is shown into the address of the browser now. */
 export function writeUrl(): void {
   if (pending !== undefined) {
-    history.replaceState(null, "", addressOf(pending));
+    history.replaceState(history.state, "", addressOf(pending));
     budget -= 1;
   }
   forgetUrl();

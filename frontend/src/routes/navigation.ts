@@ -2,6 +2,7 @@
 
 import { PUBLISHED } from "../api/published-data";
 import { addressOf, currentUrl, EMBEDDED, linkedUrl, replaceUrl, writeUrl } from "./address";
+import { beginPlace, stateOfPlace } from "./place";
 import { parseRoute, routeUrl, type Route } from "./routes";
 
 /** Whether the back button stops at the route before (`push`) or skips it (`replace`). */
@@ -15,7 +16,9 @@ export function navigate(route: Route, mode: HistoryMode = "push"): void {
   if (mode === "replace") replaceUrl(url);
   else {
     writeUrl();
-    history.pushState(null, "", addressOf(url));
+    beginPlace();
+    history.pushState(stateOfPlace(), "", addressOf(url));
+    if (parseRoute(shown).view !== route.view) window.scrollTo(0, 0);
   }
   window.dispatchEvent(new Event("kp-route"));
 }

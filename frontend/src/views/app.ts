@@ -21,6 +21,7 @@ import { compareRoute } from "../routes/compare";
 import { exploreRoute } from "../routes/explore";
 import { missingRoute } from "../routes/missing";
 import { followLink, navigate } from "../routes/navigation";
+import { enterPlace, followPlaces } from "../routes/place";
 import { pageTitle, parseRoute, routeUrl, type Route, type View } from "../routes/routes";
 import { overviewRoute } from "../routes/overview";
 import { qualityRoute } from "../routes/quality";
@@ -89,8 +90,10 @@ export class App extends PageElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    followPlaces();
     window.addEventListener("popstate", () => {
       forgetUrl();
+      enterPlace();
       this.onRoute();
     });
     window.addEventListener("pagehide", writeUrl);

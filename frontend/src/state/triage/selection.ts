@@ -120,3 +120,14 @@ export function toTargets(selection: Selection, filter: ListFilter): Targets {
     filter,
   };
 }
+
+/** A selection as plain lists, for what keeps it as JSON. */
+export function formatSelection(selection: Selection): [string, boolean, string[]][] {
+  return [...selection].map(([id, { whole, ids }]) => [id, whole, [...ids]]);
+}
+
+/** The selection of `formatSelection`; none of anything else. */
+export function parseSelection(kept: unknown): Selection {
+  if (!Array.isArray(kept)) return NOTHING;
+  return new Map((kept as [string, boolean, string[]][]).map(([id, whole, ids]) => [id, { whole, ids: new Set(ids) }]));
+}

@@ -172,7 +172,8 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
       ${context.repositories.length > 1 ? html`<span>${repository}</span>` : nothing}
     </div>
     <div class="when-small second indent">
-      <span>${longName(traceName(lead.trace.params).name)}</span>${comparison(lead)}
+      <a class="trace-link" href=${routeUrl(findingRoute(lead))}>${longName(traceName(lead.trace.params).name)}</a
+      >${comparison(lead)}
       ${showsDecisions(tab) ? nothing : html`${hazard(lead.hazard)} ${largestHazard(change, lead)}`}
     </div>`;
 }

@@ -11,6 +11,7 @@ import { PUBLISHED } from "../../api/published-data";
 import { PageElement } from "../../page-element";
 import { showToast } from "../../state/toasts";
 import { navigate, type HistoryMode } from "../../routes/navigation";
+import { keepHere, keptHere } from "../../routes/place";
 import { triageRoute, type Tab, type TriageRoute } from "../../routes/triage";
 import { applyColumns, isPanelShown, showColumn, watchPanelRoom } from "../../state/triage/columns";
 import { LogWatch } from "../../state/triage/log-watch";
@@ -33,7 +34,13 @@ import {
   type ChangeRow,
   type Row,
 } from "../../state/triage/rows";
-import { NOTHING, selectionWithin, type Selection } from "../../state/triage/selection";
+import {
+  formatSelection,
+  NOTHING,
+  parseSelection,
+  selectionWithin,
+  type Selection,
+} from "../../state/triage/selection";
 import { listFilter, TriageList, type FindingsRequest } from "../../state/triage/triage-list";
 import { registerVisibleList } from "../../state/triage/visible-list";
 import { errorNotice, loadingNotice } from "../../templates/notice";
@@ -105,6 +112,7 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
 
   override connectedCallback(): void {
     super.connectedCallback();
+    this.selection = parseSelection(keptHere());
     applyColumns();
     window.addEventListener("kp-decided", this.onDecided);
     document.addEventListener("visibilitychange", this.onVisible);
@@ -127,13 +135,14 @@ export class TriageView extends PageElement implements KeyboardActions, Deciding
   override willUpdate(changed: PropertyValues<this>): void {
     const before = changed.get("route");
     if (before && (before.tab !== this.route.tab || before.repository !== this.route.repository)) {
-      this.selection = NOTHING;
+      this.selection = parseSelection(keptHere());
     }
     if (this.list.data !== this.followedList) this.followList(this.list.data);
     this.list.loadExpanded((change) => this.route.open.includes(change.id));
   }
 
-  override updated(): void {
+  override updated(changed: PropertyValues<this>): void {
+    if (changed.has("selection") || changed.has("route")) keepHere(formatSelection(this.selection));
     if (this.data) lastShownRows = this.rows.map((row) => row.id);
   }
 
