@@ -232,4 +232,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-formats bench-cause bench-bisect train-default fuzz-api fuzz-formats lock format clean
+.PHONY: compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-try bench-formats bench-cause bench-bisect train-default fuzz-api fuzz-formats lock format clean
