@@ -75,7 +75,8 @@ def post_comment(thread: CommentThread, body: str, *, commit: str = "", when: Wh
     """Write ``body`` into the comment that has the same first line; add the comment where there is none.
 
     A pull request that has a newer commit than ``commit``, or is closed, keeps its comment: the answer would be about
-    what is gone. ``when`` says which reports begin a comment. Two jobs that add a comment at the same time end with one: each looks again, and the oldest stays.
+    what is gone. ``when`` says which reports begin a comment. Two jobs that add a comment at the same time end with
+    one: each looks again, and the oldest stays.
 
     Raises:
         InputError: the first line is not a marker.

@@ -254,9 +254,10 @@ class ChangePoint:
     lies at or before the history boundary of its repository. ``settlement`` says whether it is provisional; it is
     settled where one alert's sighting is. ``announced`` is its chain of announcements, 0 for none, -1 where it never is
     announced. ``absent_since`` is the newest measured commit (a slot) when it was first found to be gone, -1 for
-    unknown, :data:`UNWATCHED` where the alerts changed and not the data. ``held`` says why it is held back, because results at its place are quarantined; "" where it is not. A held
-    point is never announced, gone ones included. ``alert_kind`` and ``alert_severity`` are those that it has from its
-    alerts: :func:`knickpoint.model.alert_settings.kind_of_finding`.
+    unknown, :data:`UNWATCHED` where the alerts changed and not the data. ``held`` says why it is held back, because
+    results at its place are quarantined; "" where it is not. A held point is never announced, gone ones included.
+    ``alert_kind`` and ``alert_severity`` are those that it has from its alerts:
+    :func:`knickpoint.model.alert_settings.kind_of_finding`.
     """
 
     id: int
@@ -380,8 +381,8 @@ class PointUpdate:
 
     ``id`` is 0 for a new point. The first of ``sightings`` gives the numbers; a point that is gone has none.
     ``carried`` is true if the decision moves along to the new suspect range, because the one that it was made for is
-    out of reach. ``absent_since`` is the newest measured commit (a slot) of the trace, for a point that is gone; :data:`UNWATCHED` where
-    its alerts no longer watch the trace.
+    out of reach. ``absent_since`` is the newest measured commit (a slot) of the trace, for a point that is gone;
+    :data:`UNWATCHED` where its alerts no longer watch the trace.
     """
 
     transition: Transition

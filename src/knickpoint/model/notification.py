@@ -77,8 +77,8 @@ class Announcement:
     it further, a MOVED row has the range over the announced place and the new one: so a change that moves to and fro is
     corrected once. ``condition`` is RECOVERED where an earlier level was back already. ``cause_id`` is the change that
     brought it back, 0 for none. ``provisional`` marks what only those may hear who ask for findings that are not
-    settled: the PROVISIONAL row, and the WITHDRAWN row of what never settled. ``unsent`` is the reason for which nobody is
-    told, "" where people are: it is about a change of long ago, or follows what nobody was told.
+    settled: the PROVISIONAL row, and the WITHDRAWN row of what never settled. ``unsent`` is the reason for which nobody
+    is told, "" where people are: it is about a change of long ago, or follows what nobody was told.
     """
 
     id: int

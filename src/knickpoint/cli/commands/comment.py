@@ -52,8 +52,8 @@ def command(*, file: Path, forge: str | None, api: str, project: str, number: st
     job; in a job of the event workflow_run, it is that of the run before. The token is in KNICKPOINT_FORGE_TOKEN, else
     in GITHUB_TOKEN or GITLAB_TOKEN; it needs to write comments of pull requests, and nothing else.
 
-    The exit code is 0 when the comment is there or not wanted (--when), 2 when it could not be posted, and 3 when the pull request is closed
-    or has a newer commit: then its comment is left as it is.
+    The exit code is 0 when the comment is there or not wanted (--when), 2 when it could not be posted, and 3 when the
+    pull request is closed or has a newer commit: then its comment is left as it is.
     """
     from knickpoint.forges import Posted, When, open_thread, post_comment
 

@@ -95,10 +95,10 @@ class AlertEffect:
     """What a change of alerts does, counted over all alerts at once, and to the findings of each alert.
 
     ``unwatched`` counts the changes that would be gone because no alert watches them any more, ``off_list`` those that
-    stay and would leave the work list because a kind changes, and ``members`` the change points that would leave changes
-    which stay. ``decided`` counts the changes of all these with a decision or a ticket about what leaves. ``added``
-    counts change points that are not there yet. It is ``unclear`` if the time was up before all traces of an alert that
-    has found something were looked at.
+    stay and would leave the work list because a kind changes, and ``members`` the change points that would leave
+    changes which stay. ``decided`` counts the changes of all these with a decision or a ticket about what leaves.
+    ``added`` counts change points that are not there yet. It is ``unclear`` if the time was up before all traces of an
+    alert that has found something were looked at.
     """
 
     unwatched: int

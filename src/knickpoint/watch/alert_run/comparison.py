@@ -94,8 +94,8 @@ _Item = TypeVar("_Item")
 class TraceComparison:
     """What one alert finds in one trace now, where that differs from what it found at its last run.
 
-    ``measured`` are the positions on ``line``, the line of the alert, at which the trace has a value, ascending. An alert
-    that no longer watches the trace, or no longer exists, is not ``watching``.
+    ``measured`` are the positions on ``line``, the line of the alert, at which the trace has a value, ascending. An
+    alert that no longer watches the trace, or no longer exists, is not ``watching``.
     """
 
     alert: str

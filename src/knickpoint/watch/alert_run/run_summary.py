@@ -49,7 +49,7 @@ REWATCH: Final = "An alert that watches them brings them back: `knick alerts set
 
 
 def unwatched_text(changes: int) -> str:
-    """Say how many changes no alert watches any more."""
+    """Name the number of changes that no alert watches any more."""
     return f"{counted(changes, 'change')} {'is' if changes == 1 else 'are'} no longer watched by any alert"
 
 

@@ -66,8 +66,8 @@ class SharedChange:
 def separations(values: NDArray[np.float64], held: NDArray[np.bool_], memory: float) -> NDArray[np.float64]:
     """Return the distance between the levels before and after each column, in standard errors.
 
-    ``values`` and ``held`` are … x traces x commits, ``held`` perhaps for all traces at once; the answer has one column less, for splits before the columns from
-    1 on, and 0 where a side has fewer than two values.
+    ``values`` and ``held`` are … x traces x commits, ``held`` perhaps for all traces at once; the answer has one column
+    less, for splits before the columns from 1 on, and 0 where a side has fewer than two values.
     """
     sums = np.cumsum(values, axis=-1)
     counts: NDArray[np.int64] = np.cumsum(held, axis=-1)
