@@ -60,7 +60,7 @@ def segment(
 
 
 def _joined(begun: Segmentation, found: Segmentation) -> Segmentation:
-    """Return the candidates ``found`` after those that were dropped when the search had ``begun``."""
+    """Join the candidates that an earlier search dropped with those that it went on to find."""
     dropped = begun.rounds >= 0
     rounds, indices, scores, features, proofs = (
         np.concatenate([getattr(begun, name)[dropped], getattr(found, name)])

@@ -25,7 +25,7 @@ def fit_levels(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
 
 
 def explain_slopes(values: Floats, places: Sequence[int], starts: NDArray[np.int64]) -> Floats:
-    """Return the sum of squares that the slope from each start to each other explains; see the reference."""
+    """Compute the sum of squares that each slope explains; see the reference."""
     explained = np.empty((starts.size, starts.size))
     begins = np.array(places, np.int64)
     if lib.kp_explain_slopes(values, values.size, begins, begins.size, starts, starts.size, explained):
