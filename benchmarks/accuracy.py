@@ -11,6 +11,7 @@
     python benchmarks/accuracy.py noise       # changes of the noise
     python benchmarks/accuracy.py siblings    # weak changes that related traces share
     python benchmarks/accuracy.py rates       # false alarms by length of the series, and in other repositories
+    python benchmarks/accuracy.py past        # what changes long ago when something new happens
     python benchmarks/accuracy.py --forests F # labelled series, each by the forest that never saw its repository
 
 The labelled series are in the directory that ``KNICKPOINT_REFERENCE`` names; without it their rows are not measured.
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 
 from accuracy_drift import drift_rows
 from accuracy_noise import INDEPENDENT, Known, bump, flip, noise, rare, step
+from accuracy_past import past_rows
 from accuracy_rates import elsewhere_rows, length_rows
 from accuracy_samples import sample_rows
 from accuracy_score import (
@@ -68,9 +70,15 @@ SERIES: Final = 1000
 PEER_SERIES: Final = 200
 """How many of them a peer gets, which takes a hundred times as long."""
 
-_PARTS: Final = ("generated", "drift", "sizes", "samples", "noise", "siblings", "rates", "labelled")
+_PARTS: Final = ("generated", "drift", "sizes", "samples", "noise", "siblings", "past", "rates", "labelled")
 
-_ALONE: Final = {"sizes": size_rows, "samples": sample_rows, "noise": spread_rows, "siblings": sibling_rows}
+_ALONE: Final = {
+    "sizes": size_rows,
+    "samples": sample_rows,
+    "noise": spread_rows,
+    "siblings": sibling_rows,
+    "past": past_rows,
+}
 """Parts that are measured without a peer."""
 
 SCRIPT: Final = Path(__file__).resolve().parent / "accuracy_peers.py"
