@@ -310,6 +310,21 @@ def test_bursts_of_the_noise_raise_the_bound() -> None:
     assert _bound(values)["bursts of the noise: add to the bound"] > calm + 0.3
 
 
+def test_a_new_level_loosens_the_bound_of_the_newest_candidates_alone() -> None:
+    values = series(4, 200, ((100, 6),))
+    values[::9] += 20
+    alone = explain(values[:-24].copy())
+    values[-10:] += 100
+    checks = {each.index: {check.name: check.value for check in each.checks} for each in explain(values).candidates}
+    added = "bursts of the noise: add to the bound"
+    before = {check.name: check.value for check in alone.candidates[0].checks}
+    old, new = ({index for index in checks if (index >= 176) is late} for late in (False, True))
+    assert {checks[index][added] for index in old} == {before[added]}
+    assert before[added] > 0
+    assert 190 in new
+    assert {checks[index][added] for index in new} == {0}
+
+
 def test_near_misses_beyond_the_usual_raise_the_bound_by_the_logarithm_of_their_ratio() -> None:
     found = [_bound(_noise("autocorrelated", np.random.default_rng(seed), 300)) for seed in range(40)]
     most = max(found, key=lambda each: each["near misses of the series"])

@@ -28,7 +28,7 @@ The stages in the order in which a series passes them:
 3. ``native/segmentation`` finds candidates on two cheapest piecewise constant paths, describes each one by features,
    scores it with the forest, and drops the weakest until all that are left reach the bound.
 4. ``acceptance.search`` raises the bound by what the series itself shows (autocorrelation, bursts, near misses, and
-   doubt in a short series), and prunes on.
+   doubt in a short series), and prunes on. Candidates among the newest 24 values keep the bound by length.
 5. ``method`` turns kept candidates into steps with stable regions and evidence (``candidate_checks``).
 6. ``detect/patterns`` replaces these steps where a pattern explains them better: flipping between modes first, then an
    exact drift, then a noisy drift. The first pattern that applies wins.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +141,9 @@ _MORE: Final = 1e-9
 """What a bound lies above a score that it leaves out."""
 
 _RECENT: Final = 24
-"""Values from a found change to the newest one below which only the length counts: a new level still looks like noise.
+"""Newest values, among which only the length counts for a change: a new level still looks like noise.
+
+What is older needs as much as before they came: the noise is that of the values before them.
 """
 
 _MOST: Final = 3.0
@@ -154,7 +156,7 @@ class Acceptance:
 
     ``promised`` is for the rate of false alarms; ``length``, ``dependence``, ``bursts`` and ``past`` are added.
     ``past`` comes from ``near`` near misses where ``usual`` are usual. Their sum adds at most 3. ``doubt`` comes on top
-    of it, in short series.
+    of it, in short series. For candidates from the measured value ``relieved`` on only the length counts.
     """
 
     promised: float
@@ -165,6 +167,13 @@ class Acceptance:
     near: int = 0
     usual: float = 0.0
     doubt: float = 0.0
+    relieved: int | None = None
+
+    def at(self, index: int) -> Acceptance:
+        """Return what a candidate at the measured value ``index`` needs."""
+        if self.relieved is None or index < self.relieved:
+            return self
+        return Acceptance(self.promised, self.length)
 
     @property
     def bound(self) -> float:
@@ -174,16 +183,21 @@ class Acceptance:
     @property
     def checks(self) -> tuple[Check, ...]:
         """The parts of the bound, as evidence."""
-        return (
-            Check("bound for the rate of false alarms", self.promised),
-            Check("length of the series: adds to the bound", self.length),
-            Check("autocorrelation: adds to the bound", self.dependence),
-            Check("bursts of the noise: add to the bound", self.bursts),
-            Check("near misses of the series", float(self.near)),
-            Check("near misses that are usual", self.usual),
-            Check("near misses: add to the bound", self.past),
-            Check("doubt of a short series: adds to the bound", self.doubt),
-        )
+        return _bound_checks(self)
+
+
+@lru_cache(maxsize=16)  # all candidates of a series share one or two
+def _bound_checks(needed: Acceptance) -> tuple[Check, ...]:
+    return (
+        Check("bound for the rate of false alarms", needed.promised),
+        Check("length of the series: adds to the bound", needed.length),
+        Check("autocorrelation: adds to the bound", needed.dependence),
+        Check("bursts of the noise: add to the bound", needed.bursts),
+        Check("near misses of the series", float(needed.near)),
+        Check("near misses that are usual", needed.usual),
+        Check("near misses: add to the bound", needed.past),
+        Check("doubt of a short series: adds to the bound", needed.doubt),
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -203,15 +217,54 @@ def search(
     """
     length = acceptance_by_length(values.size, false_alarms)
     found = segment(values, forest, length.bound) if begun is None else begun
-    if found.indices[found.rounds < 0].max(initial=-1) >= values.size - _RECENT:
+    old = values.size - _RECENT
+    recent = found.indices[found.rounds < 0].max(initial=-1) >= old
+    if recent and values.size < _SHORT:
         return _without_doubtful(values, forest, found, length)
+    if not recent:
+        acceptance = _by_noise(values, forest, found, length)
+        return _without_doubtful(values, forest, _continue(values, forest, found, acceptance.bound), acceptance)
+    before = np.ascontiguousarray(values[:old])
+    acceptance = replace(_by_noise(before, forest, segment(before, forest, length.bound), length), relieved=old)
+    return _with_relief(values, forest, found, acceptance), acceptance
+
+
+def search_again(values: NDArray[np.float64], forest: Forest, acceptance: Acceptance) -> Segmentation:
+    """Search ``values`` (finite, contiguous) with the bounds of an earlier search."""
+    if acceptance.relieved is None:
+        return segment(values, forest, acceptance.bound)
+    return _with_relief(values, forest, segment(values, forest, acceptance.at(values.size).bound), acceptance)
+
+
+def _by_noise(values: NDArray[np.float64], forest: Forest, found: Segmentation, length: Acceptance) -> Acceptance:
+    """Return ``length`` with what the noise of ``values`` adds, in which the bound by length ``found`` changes."""
     _, phi, square, _ = found.facts
     noise = replace(length, dependence=_DEPENDENCE * phi, bursts=_BURSTS * max(0.0, math.log(max(square, 1.0))))
-    found = _continue(values, forest, found, noise.bound)
-    near, usual = _near_misses(found), _USUAL * values.size / 1000
+    near, usual = _near_misses(_continue(values, forest, found, noise.bound)), _USUAL * values.size / 1000
     past = max(0.0, math.log((near + _PRIOR) / (usual + _PRIOR)))
-    acceptance = replace(noise, past=past, near=near, usual=usual)
-    return _without_doubtful(values, forest, _continue(values, forest, found, acceptance.bound), acceptance)
+    return replace(noise, past=past, near=near, usual=usual)
+
+
+def _with_relief(
+    values: NDArray[np.float64], forest: Forest, lenient: Segmentation, acceptance: Acceptance
+) -> Segmentation:
+    """Return the search with the bound of the noise, but with the newest candidates as the ``lenient`` search has them."""
+    found = _continue(values, forest, lenient, acceptance.bound)
+    first = values.size if acceptance.relieved is None else acceptance.relieved
+    old, new = found.indices < first, lenient.indices >= first
+    order = np.argsort(np.concatenate([found.rounds[old] < 0, lenient.rounds[new] < 0]), kind="stable")
+
+    def merged(of_found: NDArray[Any], of_lenient: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([of_found[old], of_lenient[new]])[order]
+
+    return Segmentation(
+        rounds=merged(found.rounds, lenient.rounds),
+        indices=merged(found.indices, lenient.indices),
+        scores=merged(found.scores, lenient.scores),
+        features=merged(found.features, lenient.features),
+        proofs=merged(found.proofs, lenient.proofs),
+        facts=lenient.facts,
+    )
 
 
 def _without_doubtful(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
-from knickpoint.detect.methods.default.acceptance import Acceptance, acceptance_by_length, search
+from knickpoint.detect.methods.default.acceptance import Acceptance, acceptance_by_length, search, search_again
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, TrainedModel, load_model
 from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
@@ -35,7 +35,7 @@ from knickpoint.detect.steps import build_steps
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import LOCATION_INTERVAL, Candidate, Check, Detection, Step
 from knickpoint.native.forest import take_parts
-from knickpoint.native.segmentation import BARS, CERTAIN, Segmentation, segment, segment_many
+from knickpoint.native.segmentation import BARS, CERTAIN, Segmentation, segment_many
 from knickpoint.native.segmentation.constants import SHORTEST
 
 # The evidence of the default method: the score of a candidate, and what it is the sum of.
@@ -70,12 +70,12 @@ def location_checks(found: Segmentation, number: int) -> tuple[Check, ...]:
 
 
 def candidate_checks(
-    model: TrainedModel, found: Segmentation, number: int, acceptance: Acceptance, of_bound: tuple[Check, ...]
+    model: TrainedModel, found: Segmentation, number: int, acceptance: Acceptance
 ) -> tuple[Check, ...]:
     """Return the score of candidate ``number`` with its bound, what adds up to the score, and what to the bound.
 
-    These are certainty, the strongest features with their values, all other features together, and the start;
-    ``of_bound`` are the checks of the bound, which all candidates share.
+    These are certainty, the strongest features with their values, all other features together, and the start; then
+    the parts of the bound.
     """
     score, bound = float(found.scores[number]), acceptance.bound
     added = take_parts(model.forest, found.features[number])
@@ -91,7 +91,7 @@ def candidate_checks(
         rest -= parts[feature]
     checks.append(Check("all other features: add to the log-odds", rest))
     checks.append(Check("log-odds before any feature", model.start))
-    return (*checks, *of_bound)
+    return (*checks, *acceptance.checks)
 
 
 def rejection_reason(score: float, acceptance: Acceptance, false_alarms: float) -> str:
@@ -267,21 +267,23 @@ def _steps_of(
         return ()
     scores = found.scores.tolist()
     strongest = sorted(kept, key=lambda number: -scores[number])
-    model, of_bound = load_model(), acceptance.checks if evidence else ()
+    model = load_model()
     return build_steps(
         values,
         series.rows[found.indices[strongest]].tolist(),
         method="default",
         scores=[scores[number] for number in strongest],
         evidence=[
-            candidate_checks(model, found, number, acceptance, of_bound) if evidence else location_checks(found, number)
+            candidate_checks(model, found, number, acceptance.at(int(found.indices[number])))
+            if evidence
+            else location_checks(found, number)
             for number in strongest
         ],
     )
 
 
 class _SearchAgain:
-    """Find the steps of a series with other measured values, in the same way; what was searched last is not searched again."""
+    """Find the steps of a series with other measured values; the last search is kept."""
 
     def __init__(
         self, values: NDArray[np.float64], series: MeasuredSeries, acceptance: Acceptance, settings: _Settings
@@ -295,7 +297,7 @@ class _SearchAgain:
         again = np.full(self._size, np.nan)
         again[self._series.rows] = measured
         key = measured.tobytes()
-        found = self._found.get(key) or segment(measured, load_model().forest, self._acceptance.bound)
+        found = self._found.get(key) or search_again(measured, load_model().forest, self._acceptance)
         self._found = {key: found}
         evidence = evidence and self._settings.evidence
         return _steps_of(again, self._series, found, self._acceptance, evidence=evidence)
@@ -306,16 +308,16 @@ def _candidates_of(
 ) -> tuple[Candidate, ...]:
     """Return all candidates of the search with their checks."""
     model, rows = load_model(), series.rows[found.indices].tolist()
-    of_bound = acceptance.checks
     numbered = zip(rows, found.scores.tolist(), (found.rounds < 0).tolist(), strict=True)
     return tuple(
         Candidate(
             row,
             accepted,
-            candidate_checks(model, found, number, acceptance, of_bound),
-            "" if accepted else rejection_reason(score, acceptance, false_alarms),
+            candidate_checks(model, found, number, needed),
+            "" if accepted else rejection_reason(score, needed, false_alarms),
         )
         for number, (row, score, accepted) in enumerate(numbered)
+        for needed in [acceptance.at(int(found.indices[number]))]
     )
 
 
