@@ -92,3 +92,22 @@ def test_the_selection_is_there_after_back_and_reload(page: Page, years: str) ->
     expect(selected).to_be_hidden()
     page.go_back()
     expect(selected).to_be_visible()
+
+
+def test_the_overview_of_an_import_tells_what_history_holds(page: Page, years: str) -> None:
+    page.goto(years)
+    history = page.get_by_role("region", name="History holds 2 changes; nothing needs you")
+    expect(history.locator("tbody tr").first).to_contain_text("Check every bracket")
+    expect(page.get_by_text("new regressions")).to_be_hidden()
+    history.get_by_role("link", name="All 2 changes of history").click()
+    expect(page).to_have_url(re.compile("tab=history"))
+
+
+def test_an_unknown_address_gets_a_page(page: Page, years: str, expected_errors: list[str]) -> None:
+    expected_errors.append("404")
+    answer = page.goto(f"{years}/nowhere/at-all")
+    assert answer is not None
+    assert answer.status == 404
+    expect(page.get_by_role("heading", name="There is no page at this address")).to_be_visible()
+    page.get_by_role("link", name="Go to the overview").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()

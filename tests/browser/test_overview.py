@@ -27,7 +27,7 @@ def test_the_first_page_leads_to_what_it_counts(browse: Callable[[str], Page]) -
     figures = page.get_by_role("list", name="What happened and what waits")
     expect(figures.get_by_role("listitem").filter(has_text="to triage")).to_contain_text("2")
     expect(page.locator(".trend-grid .mark.regression").first).to_be_attached()
-    largest = page.locator("section", has=page.get_by_role("heading", name="Largest open changes"))
+    largest = page.get_by_role("region", name="Start here: 2 changes need you")
     expect(largest.locator("tbody tr").first).to_contain_text("Check every bracket")
 
     page.get_by_role("searchbox", name="Query").fill("benchmark=load|idle")

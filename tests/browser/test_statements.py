@@ -101,7 +101,7 @@ def test_the_pages_of_traces_say_what_is_stated(page: Page, stated: tuple[Surfac
 def test_the_overview_says_what_is_stated_and_what_is_news(page: Page, stated: tuple[Surfaces, str]) -> None:
     said, address = stated
     opened(page, address)
-    largest = page.get_by_role("table", name="Largest open changes").locator("tbody tr")
+    largest = page.get_by_role("table", name="The worst of them").locator("tbody tr")
     expect(largest).to_have_count(6)
     for row, change in zip(largest.all(), said.overview["largest"], strict=True):
         assert wrong(row.inner_text(), words(said, said.statements[int(change["id"][1:])])) == []

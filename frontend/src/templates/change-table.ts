@@ -16,7 +16,7 @@ import { longName } from "./trace-name";
 
 /** The short hash of a commit, linked to its page in the dashboard, with its subject. */
 export function commitLink(commit: Commit, repository: string) {
-  return html`<span>${commitHash(commit, repository)} ${commit.subject}</span>`;
+  return html`<span>${commitHash(commit, repository)} ${longName(commit.subject)}</span>`;
 }
 
 /** "All of them: arch=arm64 os=linux": the params that several traces share; nothing where they share none. */

@@ -27,9 +27,21 @@ export function pointSize(finding: Pick<Finding, "size" | "size_text" | "directi
 /** "▼ 24 faster by up to 46 %; 1 larger by 0.49 %, mixed": what a change is, with the arrow and colour of the side that leads. */
 export function changeHeadline({ statement, members }: Pick<Change, "statement" | "members">): TemplateResult {
   if (!statement) return html`${members.slice(0, 1).map(pointSize)}`;
-  const { side, headline, direction } = statement;
-  const leading = members.find((member) => member.direction === side);
-  return directed(`${side} headline`, leading ? arrowOf(leading) : "", directedText(headline, direction));
+  const leading = members.find((member) => member.direction === statement.side);
+  return statedHeadline(statement, leading ? arrowOf(leading) : "");
+}
+
+/** The headline of a statement, with an arrow that shows where the values of its side went. */
+export function statedHeadline({ side, headline, direction }: Statement, arrow: string): TemplateResult {
+  return directed(`${side} headline`, arrow, directedText(headline, direction));
+}
+
+/** What arrow and colour of a change mean. */
+export function directionKey(): TemplateResult {
+  return html`<span class="faint direction-key"
+    >▲ values rose, ▼ values fell; <span class="change regression">worse</span>,
+    <span class="change improvement">better</span></span
+  >`;
 }
 
 /** "R12: 24 faster by up to 46 %; 1 larger by 0.49 %, mixed": the change of a mark on a plot; nothing where the mark says all of it. */

@@ -307,6 +307,7 @@ def add_pages(app: FastAPI, static: Path = STATIC) -> None:
     def icon() -> Response:
         return FileResponse(static / "icon.svg")
 
+    app.state.page_of_unknown_addresses = static / "index.html"
     for view in _VIEWS:
         app.add_api_route(view, index, include_in_schema=False)
     if (static / "assets").is_dir():

@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
@@ -78,6 +79,7 @@ _QUOTED: Final = re.compile("'([^']*)'")
 """The values that pydantic says a field takes."""
 _MOST_SIMILAR: Final = 3
 """Names that a message suggests for a mistyped one."""
+_NOT_FOUND: Final = 404
 _NOT_ALLOWED: Final = 405
 _REMEDIES: Final = {
     400: "Send a body as /api/v1/reference describes it.",
@@ -228,8 +230,18 @@ def _plural(noun: str) -> str:
     return noun[:-1] + "ies" if noun.endswith("y") else f"{noun}{'es' if noun.endswith('s') else 's'}"
 
 
-def _http_error(request: Request, error: Exception) -> JSONResponse:
+def _page_for_people(request: Request) -> Path | None:
+    """Return the dashboard, which says that there is no such page, for a browser that asks outside the API."""
+    page = getattr(request.app.state, "page_of_unknown_addresses", None)
+    people = "text/html" in request.headers.get("accept", "") and request.method in {"GET", "HEAD"}
+    within = request.url.path.startswith(("/api/", "/assets/"))
+    return page if isinstance(page, Path) and people and not within and page.is_file() else None
+
+
+def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == _NOT_FOUND and (page := _page_for_people(request)) is not None:
+        return FileResponse(page, _NOT_FOUND, headers={"cache-control": "no-cache"})
     remedy = "See /api/v1/reference for the addresses there are." if error.status_code == 404 else ""
     remedy = _REMEDIES.get(error.status_code, remedy)
     headers = {name.lower(): value for name, value in (error.headers or {}).items()}

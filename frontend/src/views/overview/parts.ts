@@ -1,7 +1,7 @@
 /** What the overview says about findings: figures, alerts that fail, news, and the largest open changes. */
 
 import { html, nothing } from "lit";
-import type { AnnouncementKind, Notice, Overview } from "../../api/client";
+import type { AnnouncementKind, ChangeList, Notice, Overview } from "../../api/client";
 import { missingRoute } from "../../routes/missing";
 import type { OverviewRoute } from "../../routes/overview";
 import { alertsRoute } from "../../routes/alerts";
@@ -13,8 +13,8 @@ import { timestamp } from "../../templates/commit";
 import { commitLink, changeTable, saidOnce } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { announcementWord } from "../../text/announcements";
-import { conditionTag } from "../../templates/finding";
-import { changeCountsText, directedText } from "../../text/findings";
+import { conditionTag, directionKey, statedHeadline } from "../../templates/finding";
+import { arrowOf, changeCountsText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { commonParams, paramsOf, traceText } from "../../text/trace-names";
 
@@ -112,6 +112,11 @@ function renderTraceName(key: string, id: number | null, common: ReadonlySet<str
   return id === null ? name : html`<a href=${routeUrl(traceRoute(id))}>${name}</a>`;
 }
 
+/** Where the values went when it was announced. */
+function newsArrow(size: number | null): string {
+  return size ? arrowOf({ size }) : "";
+}
+
 export function renderNews({ news }: Overview, several: boolean) {
   if (news.length === 0) return nothing;
   const all = news.map(({ trace }) => paramsOf(trace));
@@ -132,7 +137,7 @@ export function renderNews({ news }: Overview, several: boolean) {
         </thead>
         <tbody>
           ${news.map(
-            ({ kind, trace, trace_id, traces, announced_size, statement, updated, commit, time, repository }) =>
+            ({ kind, trace, trace_id, traces, size, announced_size, statement, updated, commit, time, repository }) =>
               html`<tr>
                 <td data-label="What">${announcementWord[kind]}</td>
                 <th scope="row" data-label="Trace">
@@ -142,8 +147,7 @@ export function renderNews({ news }: Overview, several: boolean) {
                 <td data-label="Change">
                   ${
                     statement
-                      ? html`<span>${directedText(statement.headline, statement.direction)}</span>
-                          ${conditionTag(statement, repository)}`
+                      ? html`${statedHeadline(statement, newsArrow(size))} ${conditionTag(statement, repository)}`
                       : nothing
                   }
                   ${updated ? html`<span class="faint">announced as ${announced_size}</span>` : nothing}
@@ -161,15 +165,35 @@ export function renderNews({ news }: Overview, several: boolean) {
   </section>`;
 }
 
-export function renderLargest({ largest, waiting, waiting_directions }: Overview, several: boolean) {
-  if (largest.length === 0) return nothing;
-  return html`<section class="part" aria-labelledby="largest-title">
-    <h2 id="largest-title">Largest open changes</h2>
-    ${changeTable(largest, { repository: several, label: "Largest open changes" })}
+/** Where to start: the worst of the changes that wait for a decision, with their likely commits. */
+export function renderStart(overview: Overview, { repository }: OverviewRoute, several: boolean) {
+  const { largest, waiting, waiting_directions: directions } = overview;
+  if (waiting === 0) return nothing;
+  const title = `Start here: ${countText(waiting, "change")} ${waiting === 1 ? "needs" : "need"} you`;
+  return html`<section class="part start" aria-labelledby="start-title">
+    <h2 id="start-title">${title}</h2>
+    ${largest.length > 0 ? changeTable(largest, { repository: several, label: "The worst of them" }) : nothing}
     <p>
-      <a href=${routeUrl(triageRoute)}
-        >All ${countText(waiting, "change")} to triage (${changeCountsText(waiting_directions)})</a
+      <a href=${routeUrl({ ...triageRoute, repository })}
+        >All ${countText(waiting, "change")} to triage (${changeCountsText(directions)})</a
       >
+      ${directionKey()}
+    </p>
+  </section>`;
+}
+
+/** What history holds, where nothing else is to say: after an import, all changes are history. */
+export function renderHistory({ history, changes }: ChangeList, { repository }: OverviewRoute, several: boolean) {
+  if (history === 0) return nothing;
+  return html`<section class="part" aria-labelledby="history-title">
+    <h2 id="history-title">History holds ${countText(history, "change")}; nothing needs you</h2>
+    <p class="faint">They were there before the first run. New results are compared with the newest levels.</p>
+    ${changeTable(changes, { repository: several, label: "The worst of history" })}
+    <p>
+      <a href=${routeUrl({ ...triageRoute, tab: "history", repository })}
+        >All ${countText(history, "change")} of history</a
+      >
+      ${directionKey()}
     </p>
   </section>`;
 }

@@ -2,17 +2,19 @@
 
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { api, type Notice, type Overview, type Repository } from "../../api/client";
+import { api, type ChangeList, type Notice, type Overview, type Repository } from "../../api/client";
 import { PageElement } from "../../page-element";
 import { navigate } from "../../routes/navigation";
 import { overviewRoute, type OverviewRoute } from "../../routes/overview";
+import { triageRoute } from "../../routes/triage";
+import { listFilter } from "../../state/triage/triage-list";
 import { look } from "../../state/last-look";
 import { Resource } from "../../state/resource";
 import { loadViews, type SavedView } from "../../state/saved-views";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { dayText, timestampText } from "../../text/dates";
-import { renderFailing, renderFigures, renderLargest, renderNews, renderTurning } from "./parts";
+import { renderFailing, renderFigures, renderHistory, renderNews, renderStart, renderTurning } from "./parts";
 import "./repository-trends";
 
 const PERIODS: readonly (readonly [string, string])[] = [
@@ -26,6 +28,12 @@ const DAY_MS = 86_400_000;
 const MOST_REPOSITORIES = 8;
 /** Traces up to which the page looks for benchmarks that stopped: that reads all their values. */
 const MOST_WATCHED_TRACES = 50_000;
+
+const MOST_OF_HISTORY = 6;
+
+function isQuiet({ waiting, news }: Overview): boolean {
+  return waiting === 0 && news.length === 0;
+}
 
 @customElement("kp-overview")
 export class OverviewView extends PageElement {
@@ -43,6 +51,15 @@ export class OverviewView extends PageElement {
   private readonly notices = new Resource<readonly [], readonly Notice[]>(this, {
     args: () => (this.overview.value && this.isSmall ? [] : undefined),
     load: (_, signal) => api.notices(signal),
+  });
+
+  /** What history holds, where nothing waits and nothing happened: an import makes all changes history. */
+  private readonly history = new Resource<readonly [string], ChangeList>(this, {
+    args: () => (this.overview.value && isQuiet(this.overview.value) ? [this.route.repository] : undefined),
+    load: ([repository], signal) => {
+      const filter = listFilter({ ...triageRoute, tab: "history", repository });
+      return api.changes({ ...filter, sort: "-change", page: 1, size: MOST_OF_HISTORY, members: 1 }, signal);
+    },
   });
 
   override connectedCallback(): void {
@@ -88,13 +105,16 @@ export class OverviewView extends PageElement {
   override render() {
     if (this.repositories.every(({ traces }) => traces === 0)) return renderEmpty();
     const { value, error } = this.overview;
+    const several = this.repositories.length > 1;
+    const history = value && isQuiet(value) ? this.history.value : undefined;
     return html`<div class="page-head"><h1>Overview</h1></div>
       ${this.renderPinned()} ${this.renderTools()} ${error ? errorNotice(error, () => this.overview.reload()) : nothing}
       ${
         value
-          ? html`${renderFigures(value, this.notices.value, this.route)} ${renderFailing(value)}
-            ${renderTurning(this.notices.value, this.route.repository)}
-            ${renderNews(value, this.repositories.length > 1)} ${renderLargest(value, this.repositories.length > 1)}`
+          ? html`${renderFailing(value)} ${renderStart(value, this.route, several)}
+            ${history ? renderHistory(history, this.route, several) : nothing}
+            ${history?.history ? nothing : renderFigures(value, this.notices.value, this.route)}
+            ${renderTurning(this.notices.value, this.route.repository)} ${renderNews(value, several)}`
           : error
             ? nothing
             : loadingNotice("Loading what happened")

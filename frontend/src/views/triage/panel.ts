@@ -77,7 +77,7 @@ export class PanelElement extends PageElement {
     return html`<aside aria-label="The current change" class="side">
       <h2>${row.kind === "finding" ? pointSize(row.finding) : changeHeadline(change)}</h2>
       <p class="side-commit">
-        ${commitHash(commit, change.repository)} ${commit.subject} ${date(commit.time)}
+        ${commitHash(commit, change.repository)} ${longName(commit.subject)} ${date(commit.time)}
         ${causeNote(change.statement, change.suspect_range.commits)}
         ${conditionTag(change.statement, change.repository)}
       </p>

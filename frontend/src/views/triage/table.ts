@@ -8,6 +8,7 @@ import type { Tab } from "../../routes/triage";
 import { freshnessText } from "../../state/freshness";
 import { MOST_ROWS } from "../../state/triage/row-window";
 import { checkState, cursorIndex, type Row } from "../../state/triage/rows";
+import { directionKey } from "../../templates/finding";
 import { countText } from "../../text/numbers";
 import type { TriageContext } from "./context";
 import { renderRow, rowInputs, showsDecisions } from "./table-rows";
@@ -168,6 +169,7 @@ function renderFoot({ route, freshness, decides }: TriageContext, data: ChangeLi
       open · ${key("w")} why · ${key("?")} all keys</span
     >
     ${rows > MOST_ROWS ? html`<span>The find of the browser sees the rows near the view; ${key("/")} filters all.</span>` : nothing}
+    ${directionKey()}
     <span class="spring"></span>
     ${freshness ? html`<span>${freshnessText(freshness.alerts)}</span>` : nothing}
     <span>${countText(data.total, "commit")}</span>
