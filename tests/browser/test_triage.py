@@ -261,6 +261,16 @@ def test_a_panel_shows_the_picture_of_the_current_row(browse: Visit) -> None:
     expect(panel).to_be_hidden()
 
 
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_a_row_is_as_high_as_what_it_shows(browse: Visit, width: int) -> None:
+    page = browse("/triage")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function("width => innerWidth === width", arg=width)
+    box = groups(page).first.bounding_box()
+    assert box
+    assert box["height"] < 90  # pixels: the column of the trace has no room here, and no height
+
+
 def test_a_change_without_a_recipe_says_what_its_search_needs(browse: Visit) -> None:
     page = browse("/triage")
     groups(page).nth(1).get_by_role("button", name="Find the commit").click()
