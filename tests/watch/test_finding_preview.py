@@ -14,6 +14,7 @@ from tests.examples import examples
 
 from knickpoint.model.alert import Alert, AlertDirection, AlertKind
 from knickpoint.model.change_point import Condition, Status
+from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.query import Query
 from knickpoint.store import Store
 from knickpoint.watch.alert_config.applied_alerts import AlertChange, apply_alerts, compare_alerts
@@ -24,6 +25,7 @@ from knickpoint.watch.alert_config.finding_preview import (
     preview_effect,
     preview_kinds,
 )
+from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.detection.alert_settings import Filter
 from knickpoint.watch.triage.decisions import Targets, decide
 
@@ -256,3 +258,16 @@ def test_changes_that_the_data_take_back_count_as_watched(found: World) -> None:
     found.measure({"print": levels((20, 8.0))})
     assert found.run(ALL, PARSE).unwatched == 0
     assert not found.store.findings.unwatched_lately([found.repository])
+
+
+def test_changes_that_no_alert_watches_are_not_announced_as_withdrawn_by_the_data(world: World) -> None:
+    world.measure({"parse": levels((20, 20.0), (20, 25.0))})
+    run_alerts(world.store, [QUICK], as_work=True)
+    (change,) = {point.change_id for point in world.points("parse")}
+    announced = [each.kind for each in world.store.findings.announcements.of_change(change)]
+    assert announced == [AnnouncementKind.REGRESSED]
+    other = Alert("other", query="benchmark=none", method="threshold")
+    world.run(other)
+    world.measure({"parse": levels((40, 25.0))}, first=40)
+    world.run(other)
+    assert [each.kind for each in world.store.findings.announcements.of_change(change)] == announced
