@@ -170,7 +170,7 @@ class Acceptance:
     relieved: int | None = None
 
     def at(self, index: int) -> Acceptance:
-        """Return what a candidate at the measured value ``index`` needs."""
+        """Return the acceptance of a candidate at the measured value ``index``."""
         if self.relieved is None or index < self.relieved:
             return self
         return Acceptance(self.promised, self.length)
