@@ -1,7 +1,7 @@
-"""Count how often the function that a change costs is named first, by programs with a planted change (``make bench-cause``).
+"""Count how often the function that a change costs is named first, by planted changes (``make bench-cause``).
 
-Each program has some twenty functions with loops, calls and library calls, drawn from a seed, in Python, C or JavaScript.
-It is written twice, before and after one change, and each version is profiled several times, in turns, by the real
+Each program has some twenty functions with loops, calls and library calls, drawn from a seed, in Python, C or
+JavaScript. It is written twice, before and after one change, and each version is profiled several times, in turns, by the real
 tool: cProfile, py-spy, Callgrind, Node. A tool that is missing leaves its rows out.
 
 What is planted: a function whose own loop, or whose calls of the library, take longer; one that is recursive; one that

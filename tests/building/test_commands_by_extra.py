@@ -35,6 +35,7 @@ _WORKS: Final = (
     "comment --help",
     "bisect HEAD~1..HEAD -- true",
     "try start --base HEAD~1 -- true",
+    "profile diff before.folded after.folded --html page.html",
     "compare HEAD~1 HEAD --least-rounds 2 --most-rounds 2 -- true",
     "traces",
     "traces --format json",
@@ -109,6 +110,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     rows = [f"{commit},parse,{(10, 30)[day > 13] + day % 3},ms\n" for day, commit in enumerate(hashes)]
     (directory / "history.csv").write_text("commit,benchmark,value,unit\n" + "".join(rows))
     (directory / "new.csv").write_text("benchmark,value,unit\nparse,31,ms\n")
+    for name, cost in (("before", 4), ("after", 5)):
+        (directory / f"{name}.folded").write_text(f"main;parse {cost}000\n")
     (directory / "series.csv").write_text("value\n" + "1\n1.1\n" * 15 + "2\n2.1\n" * 15)
 
     def in_process(line: str) -> subprocess.CompletedProcess[str]:

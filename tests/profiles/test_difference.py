@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.profiles.made import Stacks, made
 
 from knickpoint.model.errors import InputError
-from knickpoint.profiles import CostState, Difference, Measured, Profile, ValueKind, difference
+from knickpoint.profiles import CostState, Difference, Measured, Profile, ProfileBuilder, ValueKind, difference
 
 _BASE: Stacks = {"main": 10, "main;read": 300, "main;parse": 100, "main;parse;row": 400, "main;write": 190}
 
@@ -50,6 +50,25 @@ def test_calls_of_a_library_are_charged_to_the_function_that_makes_more_of_them(
     found = _exact(base, {**base, "main;read;SORT": 150})
     assert [each.name for each in found.causes] == ["read"]
     assert _states(found) == {"read": "cause", "SORT": "charged to caller"}
+
+
+@pytest.mark.parametrize(
+    ("file", "is_library"),
+    [
+        ("/srv/project/parse.py", False),
+        ("/usr/lib/python3.11/json/decoder.py", True),
+        ("/opt/venv/lib/python3.11/site-packages/parser/row.py", False),
+        ("/usr/lib/python3/dist-packages/parser/row.py", False),
+        ("<frozen importlib._bootstrap>", True),
+        ("node:internal/modules", True),
+        ("/usr/lib/x86_64-linux-gnu/libc.so.6", True),
+        ("/rustc/90b35a6/library/core/src/iter.rs", True),
+    ],
+)
+def test_what_the_runtime_brings_is_a_library_and_installed_packages_are_not(file: str, *, is_library: bool) -> None:
+    builder = ProfileBuilder()
+    builder.add_path([builder.frame("main", "main.c"), builder.frame("f", file)], 1)
+    assert builder.build("made", ValueKind.TIME, "s").is_library.tolist() == [False, is_library]
 
 
 def test_a_library_function_that_costs_all_its_callers_more_is_the_cause_itself() -> None:

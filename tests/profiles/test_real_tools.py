@@ -30,7 +30,7 @@ def work(until):
 import time
 work(time.perf_counter() + 0.6)
 """
-_JAVASCRIPT = "function work(end) { let s = 0; while (performance.now() < end) s += Math.sqrt(s); return s } work(300)"
+_JAVASCRIPT = "function work(end) { let s = 0; while (performance.now() < end) s += Math.sqrt(s); return s } work(performance.now() + 300)"
 
 
 def _tool(name: str, *, optional: bool = False) -> str:

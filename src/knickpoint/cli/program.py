@@ -145,6 +145,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "Locating the commit": {
         "bisect": ("bisect", "Find the commit that made a change, by building and measuring commits between two."),
+        "profile": ("profile", "Compare profiles, and find the functions that a change costs."),
         "bisections": ("bisections", "List the searches for commits, and stop one."),
         "schedule": ("schedule", "Show which commits schedules measure, and run them."),
         "devices": ("devices", "List the devices of the pool, drain them, and resume them."),

@@ -16,6 +16,7 @@ Stacks are sampled (:mod:`knickpoint.profiles.json_formats`, ``pprof``, folded) 
 from __future__ import annotations
 
 from knickpoint.profiles.difference import CostChange, CostState, Difference, FunctionChange, Measured, difference
+from knickpoint.profiles.flame_page import flame_page
 from knickpoint.profiles.profile import Cost, Profile, ProfileBuilder, ValueKind
 from knickpoint.profiles.reading import FORMATS, read_profile
 
@@ -31,5 +32,6 @@ __all__ = [
     "ProfileBuilder",
     "ValueKind",
     "difference",
+    "flame_page",
     "read_profile",
 ]

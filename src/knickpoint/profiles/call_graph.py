@@ -52,7 +52,7 @@ class CallGraph:
         return self._builder.build(format_, kind, unit, stated=Cost(own, total))
 
     def _all_totals(self, own: Floats) -> Floats:
-        """Return what each function costs with all that it calls, at most what comes into its circle."""
+        """Return the cost of each function with all that it calls, in a circle at most the cost of the circle."""
         total = own.copy()
         for caller, calls in self._calls.items():
             total[caller] += sum(calls.values())

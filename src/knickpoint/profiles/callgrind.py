@@ -138,8 +138,7 @@ class _Reader:
     def _function(self, number: str, name: str, file: str, place: str) -> int:
         """Return the frame of a function; a compressed one has one number wherever it is called.
 
-        Of a function in an object of the system, that object is the file: the paths of its source are of another
-        machine.
+        Of a function in an object of the system, that object is the file: its source was on another machine.
         """
         key = number or f"{name}\0{file}"
         if key not in self._functions:

@@ -40,6 +40,8 @@ _LEAST_ALIKE: Final = 4
 """Functions of equal cost (the inverse of their squared shares) below which the speed of a run is not taken out."""
 _APART: Final = 3
 """A function takes part in the speed of the runs if it changed by at most so many of its deviations."""
+_MOST_SHARE: Final = 1.2
+"""A function explains a part of the whole difference up to this share; what exceeds it stands beside it."""
 _ENDED: Final = 1e-9
 
 
@@ -160,7 +162,11 @@ class Difference:
         place = f" ({lead.place})" if lead.place else ""
         former = f", {lead.former} before" if lead.former else ""
         more = f", and {counted(len(self.causes) - 1, 'more function')} changed" if len(self.causes) > 1 else ""
-        return f"{part} of {whole} in {lead.name}{place}{former}{more}."
+        share = lead.explained.difference / self.total.difference if self.total.is_certain else 0.0
+        if 0 < share <= _MOST_SHARE:
+            return f"{part} of {whole} in {lead.name}{place}{former}{more}."
+        total = f"the total changed by {whole} ({_interval(self.total, self.unit)})"
+        return f"{part} in {lead.name}{place}{former}{more}; {total}."
 
     def _doubt(self) -> str:
         if min(self.profiles) > 1:
@@ -422,7 +428,7 @@ class _Table:
 
 
 def _speeds(costs: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return how slow each run was, as a factor around 1: what most of the cost that did not change has in common.
+    """Return the slowness of each run as a factor around 1, which most functions share.
 
     A first estimate is the median over the functions, the last one the sum of those that did not change by it.
     """

@@ -32,10 +32,11 @@ MOST_NOTES: Final = 8
 _HASH: Final = 8
 _LIBRARY: Final = re.compile(
     r"""^(?:~|<.*>|\[.*\]|\?+|node:.*|internal/.*|native\ .*|extensions::.*)?$
-    |/(?:site-packages|dist-packages|node_modules|rustc)/ | /lib(?:64)?/python\d | ^(?:/usr)?/lib(?:64)?/ | ^/usr/(?:include|local/go/src)
-    | \.so(?:\.\d+)*$""",
+    |/rustc/ | /lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/) | ^(?:/usr)?/lib(?:64)?/(?!python)
+    |^/usr/(?:include|local/go/src)/ | \.so(?:\.\d+)*$""",
     re.VERBOSE,
 )
+"""Files of the runtime and its library. Installed packages are none: the program that is measured may be one."""
 
 
 class ValueKind(Enum):
@@ -171,7 +172,7 @@ class ProfileBuilder:
         return len(self._frames)
 
     def note(self, text: str) -> None:
-        """Say what was left out, once."""
+        """Note something that was left out, once."""
         if len(self._notes) < MOST_NOTES:
             self._notes[text] = None
 

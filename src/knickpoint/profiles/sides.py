@@ -192,7 +192,7 @@ def _costly(side: Side, matched: Mapping[int, int]) -> list[int]:
 
 
 def _likeness(matching: _Matching, base: int, head: int, near: Around, far: Around) -> float:
-    """Return how alike two functions are, from 0 to 1."""
+    """Return the likeness of two functions, from 0 to 1."""
     old, new = matching.base.functions[base], matching.head.functions[head]
     costs = sorted([float(matching.base.total[base].mean()), float(matching.head.total[head].mean())])
     return (
