@@ -13,8 +13,8 @@ import { timestamp } from "../../templates/commit";
 import { commitLink, changeTable, saidOnce } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { announcementWord } from "../../text/announcements";
-import { conditionTag, directionKey, statedHeadline } from "../../templates/finding";
-import { arrowOf, changeCountsText } from "../../text/findings";
+import { causeNote, conditionTag, directionKey, statedHeadline } from "../../templates/finding";
+import { arrowOf, causeOf, changeCountsText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { commonParams, paramsOf, traceText } from "../../text/trace-names";
 
@@ -147,13 +147,15 @@ export function renderNews({ news }: Overview, several: boolean) {
                 <td data-label="Change">
                   ${
                     statement
-                      ? html`${statedHeadline(statement, newsArrow(size))} ${conditionTag(statement, repository)}`
+                      ? html`${statedHeadline(statement, updated ? "" : newsArrow(size))}
+                        ${conditionTag(statement, repository)}`
                       : nothing
                   }
                   ${updated ? html`<span class="faint">announced as ${announced_size}</span>` : nothing}
                 </td>
                 <td data-label="Commit">
-                  ${commit ? commitLink(commit, repository) : nothing}
+                  ${commit ? commitLink(causeOf({ commit, statement }), repository) : nothing}
+                  ${causeNote(statement, 1)}
                   ${several ? html`<span class="faint"><bdi>${repository}</bdi></span>` : nothing}
                 </td>
                 <td data-label="Announced">${timestamp(time)}</td>
