@@ -1,7 +1,7 @@
 /** What the overview says about findings: figures, alerts that fail, news, and the largest open changes. */
 
 import { html, nothing } from "lit";
-import type { AnnouncementKind, ChangeList, Notice, Overview } from "../../api/client";
+import type { AnnouncementKind, ChangeList, Notice, Overview, Statement } from "../../api/client";
 import { missingRoute } from "../../routes/missing";
 import type { OverviewRoute } from "../../routes/overview";
 import { alertsRoute } from "../../routes/alerts";
@@ -117,6 +117,11 @@ function newsArrow(size: number | null): string {
   return size ? arrowOf({ size }) : "";
 }
 
+/** Whether a change has turned since it was announced: the arrow of its size then is no longer true. */
+function isTurned(kind: AnnouncementKind, { side }: Statement): boolean {
+  return (kind === "regressed" && side === "improvement") || (kind === "improved" && side === "regression");
+}
+
 export function renderNews({ news }: Overview, several: boolean) {
   if (news.length === 0) return nothing;
   const all = news.map(({ trace }) => paramsOf(trace));
@@ -145,18 +150,25 @@ export function renderNews({ news }: Overview, several: boolean) {
                   ${traces > 1 ? html`<span class="faint">and ${countText(traces - 1, "other")}</span>` : nothing}
                 </th>
                 <td data-label="Change">
-                  ${
-                    statement
-                      ? html`${statedHeadline(statement, updated ? "" : newsArrow(size))}
-                        ${conditionTag(statement, repository)}`
-                      : nothing
-                  }
-                  ${updated ? html`<span class="faint">announced as ${announced_size}</span>` : nothing}
+                  <span
+                    >${
+                      statement
+                        ? html`${statedHeadline(statement, isTurned(kind, statement) ? "" : newsArrow(size))}
+                          ${conditionTag(statement, repository)}`
+                        : nothing
+                    }
+                    ${updated ? html`<span class="faint">announced as ${announced_size}</span>` : nothing}</span
+                  >
                 </td>
                 <td data-label="Commit">
-                  ${commit ? commitLink(causeOf({ commit, statement }), repository) : nothing}
-                  ${causeNote(statement, 1)}
-                  ${several ? html`<span class="faint"><bdi>${repository}</bdi></span>` : nothing}
+                  <span
+                    >${
+                      commit
+                        ? html`${commitLink(causeOf({ commit, statement }), repository)} ${causeNote(statement, 1)}`
+                        : nothing
+                    }
+                    ${several ? html`<span class="faint"><bdi>${repository}</bdi></span>` : nothing}</span
+                  >
                 </td>
                 <td data-label="Announced">${timestamp(time)}</td>
               </tr>`,
