@@ -160,9 +160,7 @@ class Statement:
         return f"{counted(self.traces, 'trace')}: {', '.join(f'{number:,} {word}' for number, word in sides if number)}"
 
     def standing(self, names: Mapping[int, str]) -> str:
-        """Return the condition, with the commit that brought the earlier level back: "recovered, undone at 1a2b3c4".
-
-        "" if present.
+        """Return the condition and the commit that undid the change, as in "fixed, undone at 1a2b3c4"; "" if present.
 
         ``names`` has slot → name of a commit.
         """
@@ -172,10 +170,7 @@ class Statement:
         return f"{self.condition.value}, undone at {undone}" if undone else str(self.condition.value)
 
     def details(self, names: Mapping[int, str]) -> str:
-        """Return the details beside the headline: "7 traces: 1 worse, 6 better; likely 1a2b3c4 (only commit).
-
-        Fixed".
-        """
+        """Return the details beside the headline, as in "7 traces: 1 worse, 6 better; likely 1a2b3c4 (only commit)"."""
         name = names.get(self.likely.slot) if self.likely else None
         likely = f"likely {name} ({self.likely.why})" if self.likely and name else ""
         return "; ".join(filter(None, (self.counts, likely, self.standing(names))))
@@ -288,10 +283,7 @@ def _condition(members: Collection[StatedMember], speaking: Collection[StatedMem
 
 
 def _side_text(side: Sequence[StatedMember], direction: Direction, *, alone: bool) -> str:
-    """Count the changes of one side with the largest size: "24 faster by up to 46 %".
-
-    Of a single change just "12 % slower".
-    """
+    """Count the changes of one side with the largest size, as in "24 faster by up to 46 %"; of one, "12 % slower"."""
     first = side[0]
     if alone and len(side) == 1:
         return first.text
