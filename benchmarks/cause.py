@@ -200,7 +200,7 @@ _TOOLS: Final = {
         _python,
         ".py",
         300,
-        15,
+        40,
         "py-spy record --rate 500 --format raw --output {out} -- {python} {program} {times}",
         needs=("py-spy",),
     ),

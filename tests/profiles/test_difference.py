@@ -172,6 +172,29 @@ def test_equal_programs_seldom_have_a_cause() -> None:
     assert false <= 8  # 2 % are expected
 
 
+def _sampled(stacks: Stacks, rng: np.random.Generator, *, speed: float = 0.05, scatter: float = 0.05) -> Profile:
+    factor = float(np.exp(speed * rng.standard_normal()))
+    builder = ProfileBuilder()
+    for stack, cost in stacks.items():
+        level = cost * factor * float(np.exp(scatter * rng.standard_normal()))
+        path = [builder.frame(name, f"{name}.c") for name in stack.split(";")]
+        builder.add_path(path, int(rng.poisson(level)))
+    return builder.build("made", ValueKind.COUNT, "samples", samples=sum(stacks.values()))
+
+
+def test_samples_that_are_counted_find_a_small_function_and_seldom_a_false_one() -> None:
+    stacks = {f"main;f{place}": 15.0 * (place + 1) for place in range(12)} | {"main;f3;g": 40.0}
+    rng = np.random.default_rng(43)
+    false = found = 0
+    for _ in range(200):
+        before = [_sampled(stacks, rng) for _ in range(5)]
+        false += bool(difference(before, [_sampled(stacks, rng) for _ in range(5)]).causes)
+        slow = difference(before, [_sampled({**stacks, "main;f3;g": 70.0}, rng) for _ in range(5)])
+        found += [each.name for each in slow.causes[:1]] == ["g"]
+    assert false <= 8  # 2 % are expected
+    assert found >= 180
+
+
 @given(st.dictionaries(st.sampled_from(["m;a", "m;b", "m;a;c", "m;b;c", "m;a;b"]), st.integers(1, 999), min_size=1))
 def test_the_difference_of_a_profile_with_itself_is_nothing_and_both_ways_are_opposite(stacks: Stacks) -> None:
     other = {**stacks, "m;a": 777}

@@ -18,8 +18,8 @@ from knickpoint.model.unit import convert, read_unit
 from knickpoint.profiles.profile import Floats, Profile, ValueKind
 from knickpoint.profiles.sides import Function, Pair, Side, match, side_of
 
-_FALSE_CAUSES: Final = 0.02
-"""The chance that equal programs have any cause, shared by all functions that are looked at."""
+_FALSE_CAUSES: Final = {True: 0.02, False: 0.01}
+"""The chance that equal programs have any cause, shared by all functions: of samples, of others (2 % was measured)."""
 _TOTAL_DOUBT: Final = 0.05
 _LOOKED_AT: Final = 1e-4
 """The share of the whole cost from which on a function is looked at."""
@@ -29,6 +29,8 @@ _SCATTER: Final = {True: 1e-3, False: 0.05}
 """The scatter of a cost from run to run that is assumed where a side has one profile: of exact values, of others."""
 _NORMAL: Final = 1e6
 """Degrees of freedom of a scatter that is assumed."""
+_SHARED_FREEDOM: Final = 12.0
+"""Degrees of freedom of the scatter that functions share, where samples were counted."""
 _NEW: Final = 0.1
 """A function with at most this share of its later cost before is new."""
 _LIBRARY_CALLER: Final = 0.7
@@ -239,6 +241,19 @@ class _Scatter:
 
     counting: float
     assumed: float
+    shared: float = 1.0
+    """The variance in terms of that of counting samples, from all functions."""
+    weight: float = 0.0
+    """Degrees of freedom that ``shared`` counts for, beside those of a function's own scatter."""
+
+    def learned(self, costs: tuple[Floats, Floats]) -> _Scatter:
+        """Return the scatter with what all functions have in common, where samples were counted."""
+        freedom = sum(side.shape[1] for side in costs) - 2
+        if not self.counting or min(side.shape[1] for side in costs) < 2:
+            return self
+        squares = sum(((side - side.mean(axis=1, keepdims=True)) ** 2).sum() for side in costs)
+        counted = self.counting * sum(side.mean(axis=1).sum() for side in costs) / 2
+        return replace(self, shared=max(float(squares / freedom / counted), 1.0), weight=_SHARED_FREEDOM)
 
     def half_width(self, before: Floats, after: Floats, doubt: float) -> float:
         count = len(before) + len(after)
@@ -246,7 +261,9 @@ class _Scatter:
         freedom = count - 2.0
         if min(len(before), len(after)) > 1:
             squares = float(((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum())
-            variance = max(squares / freedom, level * self.counting)
+            counted = level * self.counting
+            together = (squares + self.weight * self.shared * counted) / (freedom + self.weight)
+            variance, freedom = max(together, counted), freedom + self.weight
         else:
             variance, freedom = (level * self.assumed) ** 2 + level * self.counting, _NORMAL
         spread = variance * (1 / len(before) + 1 / len(after))
@@ -286,7 +303,7 @@ class _Table:
         tested = sum(
             max(float(a.mean()), float(b.mean())) > whole * _LOOKED_AT for a, b in zip(*self._own, strict=True)
         )
-        self._doubt = _FALSE_CAUSES / max(tested, 1)
+        self._doubt = _FALSE_CAUSES[counting > 0] / max(tested, 1)
 
     def _rows(self, base: Floats, head: Floats) -> tuple[Floats, Floats]:
         def side(values: Floats, which: int) -> Floats:
@@ -318,7 +335,8 @@ class _Table:
         if not self._exact:
             speeds = _speeds(explained)
             explained = explained[0] / speeds[0], explained[1] / speeds[1]
-        changes = [_change(a, b, self.scatter, self._doubt) for a, b in zip(*explained, strict=True)]
+        scatter = self.scatter.learned(explained)
+        changes = [_change(a, b, scatter, self._doubt) for a, b in zip(*explained, strict=True)]
         totals = [_change(a, b, self.scatter, self._doubt) for a, b in zip(*self._total, strict=True)]
         net, partners = self._without_moved(changes)
         found = []
