@@ -56,6 +56,57 @@ def test_pprof_has_the_same_costs_as_the_stacks_that_it_was_made_of(stacks: list
     assert total(found) == pytest.approx({name: within[name] / 1e9 for name in found.names})
 
 
+def test_pprof_that_the_library_of_protobuf_wrote_is_read() -> None:
+    """Describe a part of profile.proto, and let its own library write the message."""
+    descriptors = pytest.importorskip("google.protobuf.descriptor_pb2")
+    pool = pytest.importorskip("google.protobuf.descriptor_pool").DescriptorPool()
+    factory = pytest.importorskip("google.protobuf.message_factory")
+    fields = {
+        "ValueType": [("type", 1, "int64"), ("unit", 2, "int64")],
+        "Sample": [("location_id", 1, "*uint64"), ("value", 2, "*int64")],
+        "Line": [("function_id", 1, "uint64"), ("line", 2, "int64")],
+        "Location": [("id", 1, "uint64"), ("address", 3, "uint64"), ("line", 4, "*Line")],
+        "Function": [("id", 1, "uint64"), ("name", 2, "int64"), ("filename", 4, "int64"), ("start_line", 5, "int64")],
+        "Profile": [
+            ("sample_type", 1, "*ValueType"), ("sample", 2, "*Sample"), ("location", 4, "*Location"),
+            ("function", 5, "*Function"), ("string_table", 6, "*string"), ("time_nanos", 9, "int64"),
+            ("default_sample_type", 14, "int64"),
+        ],
+    }  # fmt: skip
+    file = descriptors.FileDescriptorProto(name="profile.proto", package="pprof", syntax="proto3")
+    for message, parts in fields.items():
+        described = file.message_type.add(name=message)
+        for name, number, kind in parts:
+            plain = kind.lstrip("*")
+            code = {"int64": 3, "uint64": 4, "string": 9}.get(plain, 11)
+            described.field.add(
+                name=name, number=number, type=code, label=3 if kind != plain else 1,
+                type_name=f".pprof.{plain}" if code == 11 else None,
+            )  # fmt: skip
+    pool.Add(file)
+    written = factory.GetMessageClass(pool.FindMessageTypeByName("pprof.Profile"))(
+        string_table=["", "samples", "count", "cpu", "nanoseconds", "main", "a.go", "inlined", "leaf"],
+        sample_type=[{"type": 1, "unit": 2}, {"type": 3, "unit": 4}],
+        default_sample_type=3,
+        time_nanos=1,
+        function=[{"id": 7, "name": 5, "filename": 6, "start_line": 3}, {"id": 8, "name": 7}, {"id": 9, "name": 8}],
+        location=[
+            {"id": 300, "line": [{"function_id": 8}, {"function_id": 7}]},
+            {"id": 2, "line": [{"function_id": 9}]},
+            {"id": 3, "address": 4096},
+        ],
+        sample=[
+            {"location_id": [2, 300], "value": [2, 20_000_000]},
+            {"location_id": [300], "value": [1, 10_000_000]},
+            {"location_id": [3, 300], "value": [1, 10_000_000]},
+        ],
+    )
+    found = read_profile(gzip.compress(written.SerializeToString()), "cpu.pb.gz")
+    assert own(found) == pytest.approx({"main": 0, "inlined": 0.01, "leaf": 0.02, "0x1000": 0.01})
+    assert total(found) == pytest.approx({"main": 0.04, "inlined": 0.04, "leaf": 0.02, "0x1000": 0.01})
+    assert (found.samples, found.files[0], int(found.lines[0])) == (4, "a.go", 3)
+
+
 @given(_STACKS)
 def test_speedscope_has_the_same_costs_as_the_stacks_that_it_was_made_of(stacks: list[tuple[list[str], int]]) -> None:
     names = sorted({name for stack, _ in stacks for name in stack})

@@ -15,10 +15,12 @@ Stacks are sampled (:mod:`knickpoint.profiles.json_formats`, ``pprof``, folded) 
 
 from __future__ import annotations
 
-from knickpoint.profiles.difference import CostChange, CostState, Difference, FunctionChange, Measured, difference
+from knickpoint.profiles.attribution import CostState, FunctionChange
+from knickpoint.profiles.difference import Difference, Measured, difference
 from knickpoint.profiles.flame_page import flame_page
 from knickpoint.profiles.profile import Cost, Profile, ProfileBuilder, ValueKind
 from knickpoint.profiles.reading import FORMATS, read_profile
+from knickpoint.profiles.scatter import CostChange
 
 __all__ = [
     "FORMATS",

@@ -8,8 +8,7 @@ from typing import Final
 
 from knickpoint.model.errors import FormatError
 from knickpoint.profiles.call_graph import CallGraph
-from knickpoint.profiles.json_formats import chosen
-from knickpoint.profiles.profile import Profile, ProfileBuilder, ValueKind
+from knickpoint.profiles.profile import Profile, ProfileBuilder, ValueKind, chosen
 
 _NAMED: Final = re.compile(r"\((\d+)\)(?: (.*))?$")
 """A compressed name: its number, and the name where the number comes first."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from knickpoint.model.errors import FormatError
-from knickpoint.profiles.profile import TIME_UNITS, Profile, ProfileBuilder, ValueKind
+from knickpoint.profiles.profile import TIME_UNITS, Profile, ProfileBuilder, ValueKind, chosen
 
 _MICROSECONDS: Final = 1e-6
 _MILLISECONDS: Final = 1e-3
@@ -323,20 +323,3 @@ def _firefox_stacks(thread: Place, shared: Place, builder: ProfileBuilder) -> Se
         above = -1 if prefix.value is None else stacks[prefix.index(place)]
         stacks.append(builder.stack(above, of_frames[frame.index(len(of_frames))]))
     return stacks
-
-
-def chosen(known: Sequence[str], value: str, where: str) -> str:
-    """Return the value that was asked for, else the first one.
-
-    Raises:
-        FormatError: there is no such value, or none at all.
-    """
-    if not known:
-        raise FormatError("there are no values in the profile", where=where, remedy="Record the profile again.")
-    if value and value not in known:
-        raise FormatError(
-            f"there is no value {value!r} in the profile",
-            where=where,
-            remedy=f"Choose one of: {', '.join(known[:20])}.",
-        )
-    return value or known[0]

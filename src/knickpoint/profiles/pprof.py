@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from knickpoint.model.errors import FormatError
-from knickpoint.profiles.json_formats import chosen
-from knickpoint.profiles.profile import TIME_UNITS, Profile, ProfileBuilder, ValueKind
+from knickpoint.profiles.profile import TIME_UNITS, Profile, ProfileBuilder, ValueKind, chosen
 
 # The wire format: a sequence of keys (number of the field, how its value is written) and values.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -293,3 +294,20 @@ def _preorder(parents: Ints) -> Ints:
         order.append(place)
         waiting += reversed(children[place])
     return np.array(order, dtype=np.int64)
+
+
+def chosen(known: Sequence[str], value: str, where: str) -> str:
+    """Return the value that was asked for, else the first one.
+
+    Raises:
+        FormatError: there is no such value, or none at all.
+    """
+    if not known:
+        raise FormatError("there are no values in the profile", where=where, remedy="Record the profile again.")
+    if value and value not in known:
+        raise FormatError(
+            f"there is no value {value!r} in the profile",
+            where=where,
+            remedy=f"Choose one of: {', '.join(known[:20])}.",
+        )
+    return value or known[0]

@@ -38,7 +38,9 @@ _PLACED: Final = re.compile(r"(?P<name>.*) \((?P<file>[^()]*):\d+\)")
 _PROCESS: Final = re.compile(r"process \d+.*|thread \(?(?:0x[0-9a-fA-F]+|\d+|[\w-]+)\)?(?:: .*)?")
 """The outermost frames of py-spy, whose numbers differ from run to run."""
 _LOOKED_AT: Final = 50
-_LIMITS: Final = ReadingLimits(unpacked=MOST_BYTES, remedy="Profile a shorter run.")
+_MOST_MEMORY: Final = 3_000_000_000
+"""Bytes of memory that reading a profile may take; JSON takes many times its length."""
+_LIMITS: Final = ReadingLimits(unpacked=MOST_BYTES, memory=_MOST_MEMORY, remedy="Profile a shorter run.")
 
 
 def read_profile(data: bytes, name: str = "", *, value: str = "") -> Profile:
@@ -63,6 +65,7 @@ def read_profile(data: bytes, name: str = "", *, value: str = "") -> Profile:
     if is_pprof(content):
         return read_pprof(content, name, value)
     if content[:64].lstrip()[:1] == b"{":
+        file.check_memory()
         return _read_json(file.json, name, value)
     if is_callgrind(file.text):
         return read_callgrind(file.lines, name, value)
