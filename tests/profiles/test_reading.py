@@ -173,17 +173,29 @@ def test_a_sample_of_v8_lasts_until_the_next_one_and_idle_time_is_left_out() -> 
     assert found.notes == ("idle time was left out: 0.0004 s",)
 
 
+_THREAD: dict[str, object] = {
+    "samples": {"stack": [1, None, 0], "weight": None, "weightType": "samples"},
+    "stackTable": {"frame": [0, 1], "prefix": [None, 0]},
+    "frameTable": {"func": [0, 1]},
+    "funcTable": {"name": [0, 1], "fileName": [2, None], "lineNumber": [3, None]},
+    "stringArray": ["main", "parse", "a.rs"],
+}
+
+
 def test_the_samples_of_all_threads_of_the_firefox_profiler_count() -> None:
-    thread = {
-        "samples": {"stack": [1, None, 0], "weight": None, "weightType": "samples"},
-        "stackTable": {"frame": [0, 1], "prefix": [None, 0]},
-        "frameTable": {"func": [0, 1]},
-        "funcTable": {"name": [0, 1], "fileName": [2, None], "lineNumber": [3, None]},
-        "stringArray": ["main", "parse", "a.rs"],
-    }
-    document = {"meta": {"interval": 2}, "libs": [], "threads": [thread, thread]}
+    document = {"meta": {"interval": 2}, "libs": [], "threads": [_THREAD, _THREAD]}
     found = read_profile(json.dumps(document).encode())
     assert own(found) == pytest.approx({"main": 0.004, "parse": 0.004})
+    assert (found.files, found.lines.tolist()) == (("a.rs", ""), [3, 0])
+
+
+def test_threads_of_the_firefox_profiler_may_share_their_tables() -> None:
+    shared = {name: table for name, table in _THREAD.items() if name != "samples"}
+    shared["funcTable"] = {"name": [0, 1], "source": [0, None], "lineNumber": [3, None]}
+    shared["sources"] = {"id": [None], "filename": [2]}
+    document = {"meta": {"interval": 2}, "shared": shared, "threads": [{"samples": _THREAD["samples"]}]}
+    found = read_profile(json.dumps(document).encode())
+    assert own(found) == pytest.approx({"main": 0.002, "parse": 0.002})
     assert (found.files, found.lines.tolist()) == (("a.rs", ""), [3, 0])
 
 
@@ -225,9 +237,7 @@ def test_functions_that_call_each_other_cost_together_what_comes_into_their_circ
 
 
 def test_frames_of_py_spy_have_files_and_no_numbers_of_processes() -> None:
-    data = (
-        b'process 12:"python a.py";thread (0x7F);<module> (/x/a.py:9);parse (/x/a.py:4) 3\n<module> (/x/a.py:8) 1\n 2\n'
-    )
+    data = b'# a comment\nprocess 12:"python a.py";thread (0x7F);<module> (/x/a.py:9);parse (/x/a.py:4) 3\n<module> (/x/a.py:8) 1\n 2\n'
     found = read_profile(data)
     assert found.names == ("<module>", "parse", "(no stack)")
     assert found.files == ("/x/a.py", "/x/a.py", "")
@@ -351,6 +361,48 @@ def test_damage_anywhere_is_an_error_of_ours_or_a_profile(data: st.DataObject) -
         return
     assert np.isfinite(found.values).all()
     assert (found.values >= 0).all()
+
+
+_DOCUMENTS: tuple[object, ...] = (
+    _cpuprofile(),
+    {"meta": {"interval": 2}, "threads": [_THREAD]},
+    {
+        "shared": {"frames": [{"name": "main"}, {"name": "parse"}]},
+        "profiles": [
+            {"type": "sampled", "unit": "none", "samples": [[0, 1], [0]], "weights": [1, 2]},
+            {
+                "type": "evented",
+                "unit": "none",
+                "startValue": 0,
+                "endValue": 2,
+                "events": [{"type": "O", "frame": 0, "at": 0}, {"type": "C", "frame": 0, "at": 1}],
+            },
+        ],
+    },
+)
+
+
+def _replaced(value: object, data: st.DataObject) -> object:
+    """Return the document with something else in one place."""
+    inside = value if isinstance(value, dict | list) and value and data.draw(st.integers(0, 4)) else None
+    if inside is None:
+        return data.draw(st.sampled_from([None, True, -1, 0, 1, 7, 1e300, 2**70, "x", [], [9], {}, {"a": 1}]))
+    if isinstance(inside, dict):
+        key = data.draw(st.sampled_from(sorted(inside)))
+        return {**inside, key: _replaced(inside[key], data)}
+    place = data.draw(st.integers(0, len(inside) - 1))
+    return [_replaced(each, data) if at == place else each for at, each in enumerate(inside)]
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_anything_anywhere_in_a_json_profile_is_an_error_of_ours_or_a_profile(data: st.DataObject) -> None:
+    document = _replaced(data.draw(st.sampled_from(_DOCUMENTS)), data)
+    try:
+        found = read_profile(json.dumps(document).encode())
+    except FormatError:
+        return
+    assert np.isfinite(found.values).all()
 
 
 @given(st.binary(max_size=200))

@@ -53,6 +53,14 @@ class Place:
         """Return the items of the list that is here."""
         return [self[place] for place in range(len(self.list()))]
 
+    def column(self, count: int) -> Sequence[Place]:
+        """Return the column of a table of ``count`` rows that is here; of a missing one, each is None."""
+        if self.value is None:
+            return [Place(None, self.path)] * count
+        if len(self.list()) != count:
+            raise self.wrong(f"{count} values, one a row")
+        return self.items()
+
     def number(self) -> float:
         """Return the number that is here."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not abs(self.value) < 1e300:
@@ -280,10 +288,11 @@ def read_firefox(document: object, where: str) -> Profile:
         stacks = _firefox_stacks(thread, top["shared"], builder)
         taken = thread["samples"]
         kinds.add(taken["weightType"].text() or "samples")
-        weights = taken["weight"].items() if taken["weight"].value is not None else None
-        for place, stack in enumerate(taken["stack"].items()):
+        at = taken["stack"].items()
+        for stack, weight in zip(at, taken["weight"].column(len(at)), strict=True):
             if stack.value is not None:
-                builder.add(stacks[stack.index(len(stacks))], weights[place].number() if weights else 1.0, stack.path)
+                cost = 1.0 if weight.value is None else weight.number()
+                builder.add(stacks[stack.index(len(stacks))], cost, stack.path)
                 samples += 1
     if len(kinds) > 1:
         raise top["threads"].wrong(f"threads with one kind of weight, not {', '.join(sorted(kinds))}")
@@ -300,26 +309,22 @@ def _firefox_stacks(thread: Place, shared: Place, builder: ProfileBuilder) -> Se
         inside = shared.value is not None and name in shared.object()
         return shared[name] if inside else thread[name]
 
-    strings = table("stringArray" if thread["stringTable"].value is None else "stringTable").list()
+    texts = table("stringArray" if thread["stringTable"].value is None else "stringTable").items()
     functions, frames, rows = table("funcTable"), table("frameTable"), table("stackTable")
-    files = functions["fileName"].value if isinstance(functions["fileName"].value, list) else []
-    lines = functions["lineNumber"].value if isinstance(functions["lineNumber"].value, list) else []
+    names = functions["name"].items()
+    # Newer versions have the files in a table of sources.
+    files, sources = functions["fileName"], table("sources")["filename"] if functions["source"].value else None
+    of_file = files.column(len(names)) if sources is None else functions["source"].column(len(names))
+    lines = functions["lineNumber"].column(len(names))
     known = []
-    for place, name in enumerate(functions["name"].items()):
-        file = files[place] if place < len(files) else None
-        line = lines[place] if place < len(lines) else None
-        known.append(
-            builder.frame(
-                Place(strings[name.index(len(strings))], name.path).text(),
-                str(strings[file]) if isinstance(file, int) and 0 <= file < len(strings) else "",
-                line if isinstance(line, int) else 0,
-            )
-        )
+    for name, file, line in zip(names, of_file, lines, strict=True):
+        text = file if sources is None or file.value is None else sources[file.index(len(sources.list()))]
+        path = "" if text.value is None or text.value == -1 else texts[text.index(len(texts))].text()
+        known.append(builder.frame(texts[name.index(len(texts))].text(), path, line.line()))
     of_frames = [known[function.index(len(known))] for function in frames["func"].items()]
     stacks: list[int] = []
-    prefixes = rows["prefix"].items()
-    for place, frame in enumerate(rows["frame"].items()):
-        prefix = prefixes[place]
+    inner = rows["frame"].items()
+    for place, (frame, prefix) in enumerate(zip(inner, rows["prefix"].column(len(inner)), strict=True)):
         above = -1 if prefix.value is None else stacks[prefix.index(place)]
         stacks.append(builder.stack(above, of_frames[frame.index(len(of_frames))]))
     return stacks

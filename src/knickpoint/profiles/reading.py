@@ -69,7 +69,7 @@ def read_profile(data: bytes, name: str = "", *, value: str = "") -> Profile:
         return _read_json(file.json, name, value)
     if is_callgrind(file.text):
         return read_callgrind(file.lines, name, value)
-    filled = [line.rstrip() for line in file.lines[:_LOOKED_AT] if line.strip()]
+    filled = [line.rstrip() for line in file.lines[:_LOOKED_AT] if line.strip() and line[:1] != "#"]
     stacks = [_FOLDED.fullmatch(line) for line in filled]
     if any(found and found["stack"].strip() for found in stacks) and all(stacks[:-1]):
         return _read_folded(file, name)
@@ -96,7 +96,7 @@ def _read_folded(file: FileContent, where: str) -> Profile:
     frames: dict[str, int] = {}
     samples = 0.0
     for number, line in enumerate(file.lines, start=1):
-        if not line.strip():
+        if not line.strip() or line[:1] == "#":
             continue
         found = _FOLDED.fullmatch(line.rstrip())
         if found is None:
