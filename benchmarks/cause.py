@@ -1,8 +1,8 @@
 """Count how often the function that a change costs is named first, by planted changes (``make bench-cause``).
 
 Each program has some twenty functions with loops, calls and library calls, drawn from a seed, in Python, C or
-JavaScript. It is written twice, before and after one change, and each version is profiled several times, in turns, by the real
-tool: cProfile, py-spy, Callgrind, Node. A tool that is missing leaves its rows out.
+JavaScript. It is written twice, before and after one change, and each version is profiled several times, in turns, by
+the real tool: cProfile, py-spy, Callgrind, Node. A tool that is missing leaves its rows out.
 
 What is planted: a function whose own loop, or whose calls of the library, take longer; one that is recursive; one that
 many call; one that is renamed as well. A part of a function that only moves to another one, and no change at all, have
@@ -192,6 +192,7 @@ class _Tool:
     needs: tuple[str, ...] = ()
     build: str = ""
     profiles: int = _PROFILES
+    value: str = ""
 
 
 _TOOLS: Final = {
@@ -219,8 +220,10 @@ _TOOLS: Final = {
         ".js",
         2_000,
         10,
-        "node --cpu-prof --cpu-prof-interval 500 --cpu-prof-dir={folder} --cpu-prof-name={name} {program} {times}",
+        "node --no-turbo-inlining --cpu-prof --cpu-prof-interval 500 --cpu-prof-dir={folder} --cpu-prof-name={name}"
+        " {program} {times}",
         needs=("node",),
+        value="samples",
     ),
 }
 
@@ -253,7 +256,7 @@ def _profiles(tool: _Tool, sides: Sequence[_Program], folder: Path, count: int) 
             name = f"{turn}.profile"
             out = Path(words[side]["folder"]) / name
             _run(tool.command, {**words[side], "out": str(out), "name": name})
-            found[side].append(read_profile(out.read_bytes(), str(out)))
+            found[side].append(read_profile(out.read_bytes(), str(out), value=tool.value))
     return found
 
 

@@ -171,6 +171,9 @@ def test_a_sample_of_v8_lasts_until_the_next_one_and_idle_time_is_left_out() -> 
     assert own(found) == pytest.approx({"(root)": 0, "main": 200e-6, "parse": 300e-6, "(idle)": 0})
     assert found.lines.tolist() == [5, 5, 5, 5]
     assert found.notes == ("idle time was left out: 0.0004 s",)
+    counted = read_profile(json.dumps(_cpuprofile()).encode(), value="samples")
+    assert own(counted) == {"(root)": 0, "main": 1, "parse": 1, "(idle)": 0}
+    assert (counted.kind, counted.samples) == (ValueKind.COUNT, 3)
 
 
 _THREAD: dict[str, object] = {

@@ -170,11 +170,13 @@ def is_cpuprofile(document: object) -> bool:
     return isinstance(document, dict) and "nodes" in document and ("timeDeltas" in document or "endTime" in document)
 
 
-def read_cpuprofile(document: object, where: str) -> Profile:
+def read_cpuprofile(document: object, where: str, value: str) -> Profile:
     """Read a ``.cpuprofile``: a sample lasts until the next one; idle time is left out.
 
+    The value ``samples`` counts them instead: on a busy machine a sample lasts while other programs run.
+
     Raises:
-        FormatError: something in it is damaged.
+        FormatError: something in it is damaged, or it has no such value.
     """
     top = Place(document, where)
     builder = ProfileBuilder(where)
@@ -183,19 +185,35 @@ def read_cpuprofile(document: object, where: str) -> Profile:
     if len(by_id) != len(nodes):
         raise top["nodes"].wrong("nodes with different ids")
     stacks = _node_stacks(by_id, builder)
-    costs = _node_seconds(top, by_id)
-    samples = len(top["samples"].list()) if costs is not None else sum(node["hitCount"].number() for node in nodes)
+    counts = _node_counts(top, by_id)
+    timed = top["samples"].value is not None and top["timeDeltas"].value is not None
+    kind, unit = ValueKind.COUNT, "samples"
+    costs: Mapping[int, float] = counts
+    if chosen(["time", "samples"] if timed else ["samples"], value, where) == "time":
+        kind, unit = ValueKind.TIME, "s"
+        costs = _node_seconds(top, by_id)
     idle = 0.0
-    for number, node in by_id.items():
-        cost = costs.get(number, 0.0) if costs is not None else node["hitCount"].number()
-        if node["callFrame"]["functionName"].value in _IDLE:
+    for number, cost in costs.items():
+        if by_id[number]["callFrame"]["functionName"].value in _IDLE:
             idle += cost
         elif cost:
-            builder.add(stacks[number], cost, node.path)
+            builder.add(stacks[number], cost, by_id[number].path)
     if idle:
-        builder.note(f"idle time was left out: {idle:.3g} {'samples' if costs is None else 's'}")
-    kind, unit = (ValueKind.COUNT, "samples") if costs is None else (ValueKind.TIME, "s")
-    return builder.build("cpuprofile", kind, unit, samples=samples)
+        builder.note(f"idle time was left out: {idle:.3g} {unit}")
+    return builder.build("cpuprofile", kind, unit, samples=sum(counts.values()))
+
+
+def _node_counts(top: Place, nodes: Mapping[int, Place]) -> Mapping[int, float]:
+    """Return the number of samples of each node by its id."""
+    if top["samples"].value is None:
+        return {number: node["hitCount"].number() for number, node in nodes.items()}
+    counts = dict.fromkeys(nodes, 0.0)
+    for sample in top["samples"].items():
+        number = sample.whole()
+        if number not in nodes:
+            raise sample.wrong("the id of a node")
+        counts[number] += 1
+    return counts
 
 
 def _node_stacks(nodes: Mapping[int, Place], builder: ProfileBuilder) -> Mapping[int, int]:
@@ -237,10 +255,8 @@ def _plain_path(url: str) -> str:
     return url.removeprefix("file://")
 
 
-def _node_seconds(top: Place, nodes: Mapping[int, Place]) -> Mapping[int, float] | None:
-    """Return the seconds of each node by its id, None where samples have no times."""
-    if top["samples"].value is None or top["timeDeltas"].value is None:
-        return None
+def _node_seconds(top: Place, nodes: Mapping[int, Place]) -> Mapping[int, float]:
+    """Return the seconds of each node by its id."""
     now, times = top["startTime"].number(), []
     for delta in top["timeDeltas"].items():
         now += delta.number()
@@ -250,12 +266,10 @@ def _node_seconds(top: Place, nodes: Mapping[int, Place]) -> Mapping[int, float]
         raise top["timeDeltas"].wrong(f"{len(samples)} times, one a sample")
     order = sorted(range(len(times)), key=times.__getitem__)  # V8 writes some samples out of order
     ends = [*(times[place] for place in order[1:]), max(top["endTime"].number(), now)] if order else []
-    seconds: dict[int, float] = {}
+    seconds = dict.fromkeys(nodes, 0.0)
     for place, end in zip(order, ends, strict=True):
         number = samples[place].whole()
-        if number not in nodes:
-            raise samples[place].wrong("the id of a node")
-        seconds[number] = seconds.get(number, 0.0) + max(end - times[place], 0.0) * _MICROSECONDS
+        seconds[number] += max(end - times[place], 0.0) * _MICROSECONDS
     return seconds
 
 

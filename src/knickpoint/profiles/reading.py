@@ -84,7 +84,7 @@ def _read_json(document: object, name: str, value: str) -> Profile:
     if is_speedscope(document):
         return read_speedscope(document, name, value)
     if is_cpuprofile(document):
-        return read_cpuprofile(document, name)
+        return read_cpuprofile(document, name, value)
     if is_firefox(document):
         return read_firefox(document, name)
     raise _unknown(name)
