@@ -166,7 +166,7 @@ def test_a_finding_stands_on_its_line_and_the_tooltip_says_what_it_is(browse: Ca
     assert first.get("cx") == second.get("cx")
     left, top, _, _ = plot_box(page)
     page.mouse.move(left + float(first.get("cx", "")), top + float(first.get("cy", "")))
-    expect(page.locator(".chart-tip .tip-note").first).to_contain_text(re.compile(r"2\d %"))
+    expect(page.locator(".chart-tip .tip-note").first).to_contain_text(re.compile(r"2\d\s%"))
 
 
 def test_the_strip_below_a_plot_draws_each_of_its_lines(browse: Callable[[str], Page]) -> None:

@@ -168,7 +168,7 @@ def gate(
 def test_whom_the_proxy_signed_in_is_the_caller(gate: tuple[str, httpx.Client]) -> None:
     me = gate[1].get("/api/v1/me", headers={"cookie": "gate=alice"}).json()
     assert (me["kind"], me["name"], me["mail"]) == ("person", "alice@example.org", "alice@example.org")
-    assert me["permissions"]["everywhere"] == ["read", "decide"]
+    assert me["permissions"]["everywhere"] == ["read", "decide", "measure"]
 
 
 def test_the_proxy_replaces_what_a_client_writes_into_its_headers(gate: tuple[str, httpx.Client]) -> None:
