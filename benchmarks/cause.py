@@ -130,7 +130,7 @@ def _python(program: _Program, scale: int) -> str:
         lines += [f"def {name}({'depth=0' if function.depth else ''}):", "    total = 0"]
         lines += [f"    for i in range({function.work * scale}):", "        total += i * i % 7"]
         if function.library:
-            lines += [f"    for i in range({function.library * scale // 40}):", f"        {_IN_LIBRARY['python']}"]
+            lines += [f"    for i in range({function.library * scale // 16}):", f"        {_IN_LIBRARY['python']}"]
         if function.depth:
             lines += [f"    if depth < {function.depth}:", f"        total += {name}(depth + 1)"]
         lines += [*(f"    total += {called}()" for called in function.calls), "    return total"]
@@ -143,7 +143,7 @@ def _javascript(program: _Program, scale: int) -> str:
         lines += [f"function {name}(depth = 0) {{", "let total = 0;"]
         lines += [f"for (let i = 0; i < {function.work * scale}; i++) total += (i * i) % 7;"]
         if function.library:
-            lines += [f"for (let i = 0; i < {function.library * scale // 60}; i++) {_IN_LIBRARY['javascript']}"]
+            lines += [f"for (let i = 0; i < {function.library * scale // 8}; i++) {_IN_LIBRARY['javascript']}"]
         if function.depth:
             lines += [f"if (depth < {function.depth}) total += {name}(depth + 1);"]
         lines += [*(f"total += {called}();" for called in function.calls), "return total;", "}"]
