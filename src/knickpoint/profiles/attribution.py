@@ -20,6 +20,9 @@ _LOOKED_AT: Final = 1e-4
 """The share of the whole cost from which on a function is looked at."""
 _NEW: Final = 0.1
 """A function with at most this share of its later cost before is new."""
+_ROUNDING: Final = 1e-9
+"""The share of the largest cost below which a rest of a difference is an error of floating point."""
+
 _LIBRARY_CALLER: Final = 0.7
 """The share of what a library function grew that one caller must have, to be charged for it."""
 _OTHER_CALLER: Final = 0.8
@@ -173,6 +176,8 @@ class Attribution:
                     explained[which][caller] += cost
                 if abs(self._grown(callee, caller)) >= self._worth:
                     charged[callee] = f"to {self._function(caller).name}"
+        for costs in explained:
+            costs[np.abs(costs) < _ROUNDING * np.abs(costs).max(initial=0.0)] = 0.0
         return explained, charged
 
     def _grown(self, callee: int, caller: int) -> float:
