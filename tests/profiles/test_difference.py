@@ -49,7 +49,7 @@ def test_calls_of_a_library_are_charged_to_the_function_that_makes_more_of_them(
     base = {**_BASE, "main;read;SORT": 50, "main;write;SORT": 50}
     found = _exact(base, {**base, "main;read;SORT": 150})
     assert [each.name for each in found.causes] == ["read"]
-    assert _states(found) == {"read": "cause", "SORT": "charged to caller"}
+    assert _states(found) == {"read": "cause", "SORT": "charged"}
 
 
 @pytest.mark.parametrize(

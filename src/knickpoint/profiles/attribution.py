@@ -37,7 +37,7 @@ class CostState(Enum):
     CAUSE = "cause"
     MOVED = "moved"
     """Cost only came from, or went to, functions next to it."""
-    CHARGED = "charged to caller"
+    CHARGED = "charged"
     """It costs more or less because of one caller, which has the difference."""
     UNSURE = "unsure"
     """It is new, and what calls it does not cost more beyond its scatter: cost may have moved here."""
