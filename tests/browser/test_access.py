@@ -243,7 +243,7 @@ def test_a_role_that_was_taken_meanwhile_is_a_clear_message_and_the_buttons_go(
     go(page, f"{team[1]}/triage")
     sign_in("vera")
     page.keyboard.press("a")
-    expect(page.get_by_role("status").get_by_text("Nothing was changed")).to_contain_text("may not decide")
+    expect(page.get_by_role("status").get_by_text("Nothing was recorded")).to_contain_text("may not decide")
     expect(page.locator("tr.change-row")).to_have_count(2)
     expect(page.get_by_role("button", name="Acknowledge")).to_have_count(0)
 

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 
 from fastapi import APIRouter, Request, Response
 
-from knickpoint.agents import answer_http, begin_session
 from knickpoint.answers.visible_repositories import UnknownError
 from knickpoint.model.access import CallerKind, Permission
 from knickpoint.server.callers import Reader
@@ -27,6 +26,8 @@ async def post_mcp(request: Request, caller: Reader, instance: PrimaryInstance) 
         raise UnknownError(
             "the server has no tools for agents", where="/mcp", remedy='Run: pip install "knickpoint[mcp]"'
         )
+    from knickpoint.agents import answer_http, begin_session  # the package is an extra of its own
+
     allowed = frozenset(Permission) if caller.kind is CallerKind.TOKEN else frozenset[Permission]()
     session = begin_session(instance, caller, allowed)
     body_bytes = limits_of(request).settings.body_bytes
