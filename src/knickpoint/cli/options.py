@@ -104,6 +104,15 @@ def share_of_change(_: click.Context, parameter: click.Parameter, value: float |
     return value
 
 
+minimum_effect_option = click.option(
+    "--minimum-effect",
+    type=click.FloatRange(0),
+    callback=share_of_change,
+    default=0.0,
+    help="The smallest change that counts: 0.02 is 2 %.",
+)
+
+
 def require_results(opened: Instance) -> None:
     """Refuse to work on an instance without any results.
 

@@ -13,7 +13,7 @@ import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
-from knickpoint.cli.options import share_of_change
+from knickpoint.cli.options import minimum_effect_option
 from knickpoint.cli.terminal import announcer, note
 from knickpoint.model.errors import InputError
 
@@ -56,13 +56,7 @@ def command() -> None:
     metavar="SHARE",
     help="The share of sessions in which nothing is faster that may end with a confirmed attempt.",
 )
-@click.option(
-    "--minimum-effect",
-    type=click.FloatRange(0),
-    callback=share_of_change,
-    default=0.0,
-    help="The smallest change that counts: 0.02 is 2 %.",
-)
+@minimum_effect_option
 @click.option(
     "--most-rounds",
     type=click.IntRange(2, 1000),

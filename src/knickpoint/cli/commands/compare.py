@@ -11,7 +11,7 @@ import click
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
-from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, share_of_change
+from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, minimum_effect_option
 from knickpoint.cli.output import OutputFormat, format_option
 from knickpoint.cli.terminal import announcer
 from knickpoint.model.errors import InputError
@@ -37,13 +37,7 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Stop measuring a benchmark once a change of this size would have been detected.",
 )
-@click.option(
-    "--minimum-effect",
-    type=click.FloatRange(0),
-    callback=share_of_change,
-    default=0.0,
-    help="The smallest change that counts: 0.02 is 2 %.",
-)
+@minimum_effect_option
 @click.option(
     "--false-positives",
     type=click.FloatRange(0.0005, 0.5),

@@ -2,8 +2,8 @@
 
 ``levels`` finds what each benchmark is compared with, ``scale`` its noise, ``serial`` how values that follow each other
 resemble each other. ``past_deviations`` replays the past commits, ``bar`` turns them into what an unchanged commit
-stays below, and ``decision`` gives the verdicts. ``common_move`` tells what a machine does to all benchmarks from what
-a patch does to some.
+stays below, and ``decision`` gives the verdicts. ``common_move`` separates the effect of a machine on all
+benchmarks from that of a patch on some.
 """
 
 from knickpoint.detect.family.common_move import MoveJudgement, judge_moves, speed_sign

@@ -20,7 +20,7 @@ async def post_mcp(request: Request, caller: Reader, instance: PrimaryInstance) 
     """Answer one message of the Model Context Protocol, with what the caller may read.
 
     A token opens what its scopes say. A person who signed in, or sits at this machine, only reads through an agent,
-    because nobody has said that the agent may do more.
+    because only a token states that an agent may do more.
     """
     if find_spec("mcp") is None:
         raise UnknownError(
