@@ -29,7 +29,9 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def said(directory: Path) -> Iterator[Surfaces]:
     with open_instance(directory) as instance:
-        yield Surfaces(instance)
+        surfaces = Surfaces(instance)
+        assert surfaces.published  # all cases share the published pages: they are part of the world, not of one test
+        yield surfaces
 
 
 @pytest.fixture(scope="module")
