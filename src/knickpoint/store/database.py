@@ -21,15 +21,14 @@ from sqlalchemy import (
     CompoundSelect,
     Connection,
     Delete,
-    FromClause,
     Insert,
     Select,
     Table,
     TextClause,
+    TextualSelect,
     Update,
     bindparam,
-    func,
-    select,
+    column,
     text,
 )
 from sqlalchemy.dialects import sqlite
@@ -88,6 +87,7 @@ class Database:
         self._texts: WeakKeyDictionary[Statement, tuple[str, Mapping[str, Any], Sequence[str] | None]] = (
             WeakKeyDictionary()
         )
+        self._lists: dict[str, TextualSelect] = {}
         self.engine = engine_of(self.url, self.where)
         self._watching = threading.Lock()
         self._watcher: Any = None
@@ -336,17 +336,6 @@ class Database:
         finally:
             driver.set_progress_handler(None, 0)
 
-    def numbers(self, name: str = "numbers", known: Sequence[int] | None = None) -> FromClause:
-        """Return a table of one column ``value``, filled by the bound parameter ``name``: see :meth:`listed`.
-
-        ``known`` numbers are bound at once, so that nothing has to be bound when the statement runs.
-        """
-        given: dict[str, Any] = {} if known is None else {"value": self.listed(known)}
-        if self.embedded:
-            return func.json_each(bindparam(name, **given)).table_valued("value", name=f"{name}_list")
-        array = bindparam(name, type_=_NumbersAsText(), **given)
-        return func.unnest(array).table_valued("value", name=f"{name}_list").render_derived()
-
     def quick(self, connection: Connection, statement: Statement, values: Mapping[str, object]) -> Any:
         """Execute a statement of a module without compiling it again; for what is done with every file.
 
@@ -375,16 +364,24 @@ class Database:
         connection.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", list(rows))  # noqa: S608
 
     def among(
-        self, column: ColumnElement[int], name: str = "numbers", known: Sequence[int] | None = None
+        self, number: ColumnElement[int], name: str = "numbers", known: Sequence[int] | None = None
     ) -> ColumnElement[bool]:
-        """Return the condition that ``column`` is one of the numbers bound as ``name``, or of ``known`` ones.
+        """Return the condition that ``number`` is one of those bound as ``name``, or of ``known`` ones.
 
-        It is a list and not a join: SQLite might walk the whole table and search the list for each row.
+        What is bound is the text of :meth:`listed`; ``known`` numbers are bound at once. It is a list and not a join:
+        SQLite might walk the whole table and search the list for each row.
         """
-        return column.in_(select(self.numbers(name, known).c.value))
+        chosen = self._lists.get(name)
+        if chosen is None:
+            source = f"json_each(:{name})" if self.embedded else f"unnest(:{name}) AS listed (value)"
+            bound = bindparam(name) if self.embedded else bindparam(name, type_=_NumbersAsText())
+            # Made once: to build the same from tables and columns takes as long as many a statement
+            query = text(f"SELECT value FROM {source}")  # noqa: S608
+            chosen = self._lists[name] = query.bindparams(bound).columns(column("value"))
+        return number.in_(chosen if known is None else chosen.bindparams(**{name: self.listed(known)}))
 
     def listed(self, numbers: NDArray[np.integer[Any]] | Sequence[int]) -> str:
-        """Return the value of a parameter of :meth:`numbers`."""
+        """Return the value of a parameter of :meth:`among`."""
         plain = numbers.tolist() if isinstance(numbers, np.ndarray) else list(numbers)
         listed = json.dumps(plain, separators=(",", ":"))
         return listed if self.embedded else f"{{{listed[1:-1]}}}"
