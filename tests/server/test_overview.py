@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -88,6 +89,11 @@ def test_sums_show_the_direction_of_all_traces_and_of_parts(reader: Client) -> N
     assert [(found["positions"][mark["index"]], mark["direction"]) for mark in parse["marks"]] == [
         (SLOWER, "regression")
     ]
+    assert [part["value"] for part in found["parts"]] == ["parse", "print", "idle", "load"], "the worst first"
+    assert parse["marks"][0]["size"] == pytest.approx(math.log(1.25), abs=0.01)
+    assert [mark["undone"] for mark in parse["marks"]] == [False]
+    assert {mark["change"] for mark in found["total"]["marks"]} >= {mark["change"] for mark in parse["marks"]}
+    assert len(found["times"]) == len(found["positions"])
     (load,) = (part for part in found["parts"] if part["value"] == "load")
     assert load["measured"][FASTER - 1] == 0
     assert load["measured"][FASTER] == 1

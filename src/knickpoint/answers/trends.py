@@ -6,13 +6,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from knickpoint.answers.base import Answer, ChangeId
+from knickpoint.answers.base import Answer, ChangeId, FiniteOrNull
 from knickpoint.answers.visible_repositories import UnknownError
 from knickpoint.calc import Trend, combine_trends, trend_of
 from knickpoint.model.change_point import Direction
@@ -20,6 +21,7 @@ from knickpoint.model.commit import Line
 from knickpoint.model.query import parse_query
 from knickpoint.model.unit_names import Better
 from knickpoint.store import Store
+from knickpoint.store.findings.selection import ChangeMark
 
 
 class TrendMarkAnswer(Answer):
@@ -28,7 +30,9 @@ class TrendMarkAnswer(Answer):
     index: int = Field(description="Index of its commit in `points`.")
     direction: Direction = Field(description="Of most of the findings there.")
     findings: int
-    change: ChangeId = Field(description="A change that they belong to.")
+    change: ChangeId = Field(description="The change of the largest of them.")
+    size: FiniteOrNull = Field(description="|ln(before / after)| of the largest of them; null if it is unknown.")
+    undone: bool = Field(description="Whether the level before is back, for all of them.")
 
 
 class TrendAnswer(Answer):
@@ -60,12 +64,13 @@ class TrendsAnswer(Answer):
     first: int = Field(description="Position of the first commit of the range.")
     last: int
     positions: list[int] = Field(description="Position of the commit of each point.")
+    times: list[datetime] = Field(description="Time of the commit of each point.")
     directed: bool = Field(description="Whether a direction is known.")
     by: str = Field(description="The param that the parts differ in; empty without parts.")
     choices: list[str] = Field(description="Params that can part the query.")
     common: dict[str, str] = Field(description="Params that all traces share.")
     total: TrendAnswer
-    parts: list[TrendAnswer] = Field(description="By value, at most 60.")
+    parts: list[TrendAnswer] = Field(description="At most 60, the worst first.")
 
 
 # Build the sums of many traces: how a project goes, and each of its suites.
@@ -91,6 +96,7 @@ _FEWEST_READ: Final = 8
 _POINTS: Final = 80
 _MOST_MARKS: Final = 24
 _NEWEST_FINDINGS: Final = 5000
+_ALL: Final = -1
 _DIGITS: Final = 5
 _TWO_SIDED_95: Final = 1.959964
 
@@ -157,13 +163,27 @@ def read_trends(store: Store, wanted: TrendRange) -> TrendsAnswer:
         first=first,
         last=max(last, 0),
         positions=(columns + first).tolist(),
+        times=_times(store, line, (columns + first).tolist()),
         directed=directed,
         by=by,
         choices=sorted(choices),
         common={name: next(iter(counts)) for name, counts in facets.items() if _is_common(counts, total)},
-        total=_answer(everything, whole, values, columns, [], better=_better(everything, signs, directed=directed)),
-        parts=parts if by else [],
+        total=_answer(
+            everything,
+            whole,
+            values,
+            columns,
+            marks.get(_ALL, []),
+            better=_better(everything, signs, directed=directed),
+        ),
+        parts=sorted(parts, key=_badness) if by else [],
     )
+
+
+def _times(store: Store, line: Line, positions: Sequence[int]) -> list[datetime]:
+    slots = [line.slots[position] for position in positions if position < len(line.slots)]
+    times = {found.slot: found.commit.time for found in store.commits.get(line.repository, slots)}
+    return [times[slot] for slot in slots]
 
 
 _NO_IDS: Final = np.zeros(0, dtype=np.int64)
@@ -249,25 +269,55 @@ def _columns(commits: int) -> NDArray[np.int64]:
 def _marks(
     store: Store, line: Line, samples: Sequence[_Sample], first: int, columns: NDArray[np.int64]
 ) -> dict[int, list[TrendMarkAnswer]]:
-    """Return the marks of the newest findings, by number of the part."""
+    """Return the marks of the newest findings, by number of the part; those of all parts are at ``_ALL``."""
     part_of = np.concatenate([_NO_IDS, *(np.full(len(each.ids), number) for number, each in enumerate(samples))])
     ids = np.concatenate([_NO_IDS, *(each.ids for each in samples)])
     order = np.argsort(ids)
     ids, part_of = ids[order], part_of[order]
-    found: dict[tuple[int, int], list[tuple[Direction, int]]] = defaultdict(list)
+    found: dict[tuple[int, int], list[ChangeMark]] = defaultdict(list)
     for mark in store.findings.marks.newest(line, limit=_NEWEST_FINDINGS):
         position = line.positions.get(mark.slot, -1)
         place = int(np.searchsorted(ids, mark.trace_id))
         if position < first or place == len(ids) or ids[place] != mark.trace_id:
             continue
         column = min(int(np.searchsorted(columns, position - first)), len(columns) - 1)
-        found[int(part_of[place]), column].append((mark.direction, mark.change_id))
+        for part in (int(part_of[place]), _ALL):
+            found[part, column].append(mark)
     marks: dict[int, list[TrendMarkAnswer]] = defaultdict(list)
     for (part, column), there in found.items():
-        direction = Counter(direction for direction, _ in there).most_common(1)[0][0]
-        marks[part].append(TrendMarkAnswer(index=column, direction=direction, findings=len(there), change=there[0][1]))
-    strongest = {part: sorted(each, key=lambda mark: -mark.findings)[:_MOST_MARKS] for part, each in marks.items()}
+        marks[part].append(_mark(column, there))
+    strongest = {part: sorted(each, key=_weight, reverse=True)[:_MOST_MARKS] for part, each in marks.items()}
     return {part: sorted(each, key=lambda mark: mark.index) for part, each in strongest.items()}
+
+
+def _mark(column: int, there: Sequence[ChangeMark]) -> TrendMarkAnswer:
+    """Join the findings at a commit: what stands counts, unless all of them were undone."""
+    counting = [mark for mark in there if not mark.undone] or there
+    largest = max(counting, key=lambda mark: (-1.0 if math.isnan(mark.size) else mark.size, mark.change_id))
+    return TrendMarkAnswer(
+        index=column,
+        direction=Counter(mark.direction for mark in counting).most_common(1)[0][0],
+        findings=len(there),
+        change=largest.change_id,
+        size=largest.size,
+        undone=largest.undone,
+    )
+
+
+def _weight(mark: TrendMarkAnswer) -> tuple[bool, float, int]:
+    return not mark.undone, mark.size or 0.0, mark.findings
+
+
+def _badness(part: TrendAnswer) -> tuple[float, float, float, str]:
+    """Order the parts: what clearly got worse, then the worst regression that stands, then what got least better."""
+    sign = -1.0 if part.better is Better.HIGHER else 1.0
+    ends = [math.log1p(end) * sign for end in (part.low, part.high) if end is not None and end > -1]
+    is_clear = part.better is not Better.UNKNOWN and ends and min(ends) * max(ends) > 0
+    nearest = min(ends, key=abs) if is_clear else 0.0
+    standing = [
+        mark.size or 0.0 for mark in part.marks if mark.direction is not Direction.IMPROVEMENT and not mark.undone
+    ]
+    return -max(nearest, 0.0), -max(standing, default=0.0), -min(nearest, 0.0), part.value
 
 
 def _answer(

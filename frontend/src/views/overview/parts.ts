@@ -13,7 +13,7 @@ import { timestamp } from "../../templates/commit";
 import { commitLink, changeTable, saidOnce } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { announcementWord } from "../../text/announcements";
-import { causeNote, conditionTag, directionKey, statedHeadline } from "../../templates/finding";
+import { causeNote, conditionTag, statedHeadline } from "../../templates/finding";
 import { arrowOf, causeOf, changeCountsText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { commonParams, paramsOf, traceText } from "../../text/trace-names";
@@ -191,7 +191,6 @@ export function renderStart(overview: Overview, { repository }: OverviewRoute, s
       <a href=${routeUrl({ ...triageRoute, repository })}
         >All ${countText(waiting, "change")} to triage (${changeCountsText(directions)})</a
       >
-      ${directionKey()}
     </p>
   </section>`;
 }
@@ -207,7 +206,6 @@ export function renderHistory({ history, changes }: ChangeList, { repository }: 
       <a href=${routeUrl({ ...triageRoute, tab: "history", repository })}
         >All ${countText(history, "change")} of history</a
       >
-      ${directionKey()}
     </p>
   </section>`;
 }

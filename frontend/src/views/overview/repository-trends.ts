@@ -1,9 +1,9 @@
 /** How a repository goes: the geometric mean of its traces, and a grid with that of each of its suites. */
 
-import { html, nothing } from "lit";
-import { customElement, property } from "lit/decorators.js";
+import { html, nothing, type TemplateResult } from "lit";
+import { customElement, property, state } from "lit/decorators.js";
 import { api, type Repository, type Trend, type Trends } from "../../api/client";
-import { trendSparkline } from "../../charts/trend-sparkline";
+import { timeAxis, trendStrip } from "../../charts/trend-strip";
 import { PageElement } from "../../page-element";
 import { exploreRoute } from "../../routes/explore";
 import { navigate } from "../../routes/navigation";
@@ -13,13 +13,16 @@ import { Resource } from "../../state/resource";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { longName } from "../../templates/trace-name";
-import { countText } from "../../text/numbers";
+import { countText, grouped } from "../../text/numbers";
 import { quote } from "../../text/query";
 import { commonPrefixLength } from "../../text/trace-names";
 import { intervalText, tracesText, trendDirection, trendText } from "../../text/trends";
 
 const COMMITS = 250;
 const RANGES = [50, 100, 250, 500, 1000];
+/** Suites that are shown at first, where several repositories share the page, and where one has it. */
+const MOST_LANES = 8;
+const MOST_SINGLE = 20;
 
 @customElement("kp-repository-trends")
 export class RepositoryTrends extends PageElement {
@@ -27,6 +30,7 @@ export class RepositoryTrends extends PageElement {
   @property({ attribute: false }) route: OverviewRoute = overviewRoute;
   /** Whether it is the only repository on the page: then the query and the parts can be chosen. */
   @property({ type: Boolean }) single = false;
+  @state() private isExpanded = false;
 
   private readonly trends = new Resource<readonly [string, string, string, number], Trends>(this, {
     args: () => [
@@ -86,7 +90,8 @@ export class RepositoryTrends extends PageElement {
   }
 
   private renderTrends(trends: Trends) {
-    const { total, parts, directed, common } = trends;
+    const { total, parts, directed, common, repository } = trends;
+    const shown = this.isExpanded ? parts : parts.slice(0, this.single ? MOST_SINGLE : MOST_LANES);
     if (total.traces === 0) return html`<p class="faint inner">No trace matches the query.</p>`;
     const said = Object.entries(common).map(([name, value]) => `${name}=${value}`);
     const shared = commonPrefixLength(parts.map(({ value }) => value));
@@ -101,32 +106,47 @@ export class RepositoryTrends extends PageElement {
         >
       </p>
       ${said.length > 0 ? html`<p class="faint inner">All of them: <bdi>${said.join(" ")}</bdi></p>` : nothing}
+      <ol class="lanes" aria-label="Timeline of ${repository}">
+        ${this.renderLane(trends, total, html`<strong>${parts.length > 0 ? "All" : "All traces"}</strong>`, "all")}
+        ${shown.map((part) => this.renderLane(trends, part, this.partName(trends, part, shared)))}
+        <li class="lane dates"><span></span>${timeAxis(trends.times)}<span></span></li>
+      </ol>
       ${
-        parts.length > 0
-          ? html`<ul class="trend-grid">
-              ${parts.map((part) => this.renderPart(trends, part, shared))}
-            </ul>`
-          : html`<div class="inner trend-total">${trendSparkline(total)}</div>`
+        parts.length > shown.length
+          ? html`<p class="inner">
+              <button class="button small" @click=${() => (this.isExpanded = true)}>
+                Show all ${grouped(parts.length)} of ${trends.by}
+              </button>
+              <span class="faint">the worst ${shown.length} are shown</span>
+            </p>`
+          : nothing
       }`;
   }
 
-  private renderPart({ by }: Trends, part: Trend, shared: number) {
+  private partName({ by }: Trends, part: Trend, shared: number) {
     const query = part.value ? `${quote(by)}=${quote(part.value)}` : `!${quote(by)}`;
     const route = {
       ...exploreRoute,
       repository: this.repository.name,
       query: [this.single ? this.route.query : "", query].filter(Boolean).join(" "),
     };
+    return html`<a href=${routeUrl(route)}
+      ><bdi>${part.value ? longName(part.value, shared) : html`without ${by}`}</bdi></a
+    >`;
+  }
+
+  private renderLane({ times }: Trends, part: Trend, name: TemplateResult, kind = "") {
     const findings = part.marks.reduce((sum, mark) => sum + mark.findings, 0);
-    return html`<li>
-      <a href=${routeUrl(route)} class="trend-name"
-        ><bdi>${part.value ? longName(part.value, shared) : html`without ${by}`}</bdi></a
-      >
-      ${trendSparkline(part)}
-      <div class="trend-text" title=${intervalText(part)}>
+    const undone = part.marks.reduce((sum, mark) => sum + (mark.undone ? mark.findings : 0), 0);
+    return html`<li class="lane ${kind}">
+      <div class="lane-name">${name}</div>
+      ${trendStrip(part, times)}
+      <div class="lane-text" title=${intervalText(part)}>
         <span class="change ${trendDirection(part)}">${trendText(part)}</span>
         <span class="faint"
-          >${tracesText(part)}${findings > 0 ? html`, ${countText(findings, "finding")}` : nothing}</span
+          >${tracesText(part)}${findings > 0 ? html`, ${countText(findings, "finding")}` : nothing}${
+            undone > 0 ? html`, ${grouped(undone)} undone` : nothing
+          }</span
         >
       </div>
     </li>`;

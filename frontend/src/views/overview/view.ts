@@ -11,6 +11,7 @@ import { listFilter } from "../../state/triage/triage-list";
 import { look } from "../../state/last-look";
 import { Resource } from "../../state/resource";
 import { loadViews, type SavedView } from "../../state/saved-views";
+import { directionKey } from "../../templates/finding";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { dayText, timestampText } from "../../text/dates";
@@ -114,10 +115,18 @@ export class OverviewView extends PageElement {
           ? html`${renderFailing(value)} ${renderStart(value, this.route, several)}
             ${history ? renderHistory(history, this.route, several) : nothing}
             ${history?.history ? nothing : renderFigures(value, this.notices.value, this.route)}
-            ${renderTurning(this.notices.value, this.route.repository)} ${renderNews(value, several)}`
+            ${renderTurning(this.notices.value, this.route.repository)}`
           : error
             ? nothing
             : loadingNotice("Loading what happened")
+      }
+      ${
+        this.shown.length > 0
+          ? html`<p class="part lanes-key">
+              ${directionKey()}
+              <span class="faint">Larger marks are larger changes; of grey ones, the level before is back.</span>
+            </p>`
+          : nothing
       }
       ${this.shown.map(
         (repository) =>
@@ -127,7 +136,7 @@ export class OverviewView extends PageElement {
             .single=${this.shown.length === 1}
           ></kp-repository-trends>`,
       )}
-      ${this.renderOthers()}`;
+      ${this.renderOthers()} ${value ? renderNews(value, several) : nothing}`;
   }
 
   private renderPinned() {

@@ -19,6 +19,7 @@ from knickpoint.model.commit import Line
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import ChangeCondition, ChangeDirection
 from knickpoint.store.database import Database
+from knickpoint.store.findings.rows import number_or_nan
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change, change_point, sighting, statement
 
@@ -196,13 +197,21 @@ def joined_members(selection: Selection, *, commits: bool = False) -> Join:
 # Read where findings are, and nothing else of them: for marks in small drawings of many traces.
 
 
+_UNDONE: Final = {ChangeCondition.RECOVERED.value, ChangeCondition.FIXED.value}
+
+
 class ChangeMark(NamedTuple):
-    """Where a finding is: its trace, the commit at which the new level begins, its direction and its change."""
+    """Where a finding is: its trace, the commit at which the new level begins, its direction and its change.
+
+    ``size`` is |ln(before / after)|, inf if a level is 0; ``undone`` says whether the change recovered or was fixed.
+    """
 
     trace_id: int
     slot: int
     direction: Direction
     change_id: int
+    size: float
+    undone: bool
 
 
 class ChangeMarks:
@@ -235,7 +244,8 @@ class ChangeMarks:
         """Return the marks of the newest ``limit`` live findings that are work, on ``line``; without hidden ones."""
         point = change_point.c
         query = (
-            select(point.trace_id, point.slot, point.direction, point.change_id)
+            select(point.trace_id, point.slot, point.direction, point.change_id, point.hazard, statement.c.condition)
+            .outerjoin(statement, statement.c.change_id == point.change_id)
             .where(
                 point.repository_id == line.repository.id,
                 point.line == line.name,
@@ -247,7 +257,10 @@ class ChangeMarks:
             .limit(limit)
         )
         with self._database.reading() as connection:
+            self._database.run_deferred()
             return [
-                ChangeMark(trace_id, slot, Direction(direction), change_id)
-                for trace_id, slot, direction, change_id in connection.execute(query)
+                ChangeMark(
+                    trace_id, slot, Direction(direction), change_id, abs(number_or_nan(hazard)), state in _UNDONE
+                )
+                for trace_id, slot, direction, change_id, hazard, state in connection.execute(query)
             ]
