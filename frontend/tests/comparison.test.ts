@@ -1,6 +1,18 @@
 import { expect, test } from "vitest";
 import type { JudgedBenchmark, Comparison } from "../src/api/client";
-import { changeWithInterval, detectableText, markdownOf, sideName, verdictCounts } from "../src/text/comparison";
+import {
+  changeWithInterval,
+  detectableText,
+  markdownOf,
+  meanText,
+  measureCommand,
+  rangeText,
+  sideName,
+  verdictCounts,
+} from "../src/text/comparison";
+import { compareRoute } from "../src/routes/compare";
+import { selectRows } from "../src/views/compare/selected-rows";
+import { reachOf } from "../src/views/compare/sides";
 
 const row: JudgedBenchmark = {
   trace_id: 1,
@@ -55,6 +67,7 @@ const found: Comparison = {
   by: "",
   suites: [],
   counts: { regressed: 1, unchanged: 12 },
+  mean: { traces: 13, better: "lower", change: 0.032, low: 0.011, high: 0.053, least: -0.04, most: 0.62 },
   traces: [row, { ...row, verdict: "unchanged" }, { ...row, decides: false }],
 };
 
@@ -98,4 +111,56 @@ test("a comment has one row for each change that decides, and names cannot break
 test("a side is named by its commit, or by its file where it is one", () => {
   expect(sideName(side("aaaaaaa"))).toBe("aaaaaaa");
   expect(sideName({ line: "", commit: null, file: "results.json", runs: 3 })).toBe("results.json");
+});
+
+test("the mean says its interval and whether it is clear, beside the range of the changes", () => {
+  expect(meanText(found.mean)).toBe("+3.20 % (+1.10 to +5.30 %), worse");
+  expect(meanText({ ...found.mean, better: "higher" })).toContain("better");
+  expect(meanText({ ...found.mean, low: -0.01 })).toContain("no clear change");
+  expect(meanText({ ...found.mean, change: null })).toBe("");
+  expect(rangeText(found.mean)).toBe("from −4.00 % to +62.0 %");
+  expect(rangeText({ ...found.mean, traces: 1 })).toBe("");
+});
+
+test("the command that measures again names both commits, and files have none", () => {
+  expect(measureCommand(found)).toBe("knick compare aaaaaaa bbbbbbb --recipe NAME");
+  expect(measureCommand({ ...found, head: { ...found.head, commit: null } })).toBe("");
+});
+
+const named = (name: string, verdict: JudgedBenchmark["verdict"], size: number | null): JudgedBenchmark => ({
+  ...row,
+  trace: `,benchmark=${name},`,
+  params: { benchmark: name },
+  verdict,
+  relative_size: size,
+});
+
+const two: readonly Comparison[] = [
+  { ...found, traces: [named("a", "regressed", 0.1), named("b", "unchanged", 0.01), named("c", "no data", null)] },
+  { ...found, traces: [named("a", "unchanged", 0), named("b", "improved", -0.3)] },
+];
+
+function listed(part: Partial<typeof compareRoute>): string[] {
+  return selectRows(two, { ...compareRoute, ...part }).map(({ row: { params } }) => params.benchmark ?? "");
+}
+
+test("a row is listed if any new revision changed it, and shows the verdicts of all", () => {
+  expect(listed({})).toEqual(["a", "b"]);
+  expect(selectRows(two, compareRoute)[1]?.heads.map((each) => each?.verdict)).toEqual(["unchanged", "improved"]);
+  expect(listed({ all: true })).toEqual(["a", "b", "c"]);
+  expect(listed({ verdict: "no data" })).toEqual(["c"]);
+  expect(listed({ all: true, match: "B" })).toEqual(["b"]);
+});
+
+test("rows are sorted by a column in both directions, what is unknown last", () => {
+  expect(listed({ all: true, sort: "change0" })).toEqual(["b", "a", "c"]);
+  expect(listed({ all: true, sort: "-change0" })).toEqual(["a", "b", "c"]);
+  expect(listed({ all: true, sort: "change1" })).toEqual(["b", "a", "c"]);
+  expect(listed({ all: true, sort: "-trace" })).toEqual(["c", "b", "a"]);
+});
+
+test("one outlier does not flatten the bars of the others, and noise fills none", () => {
+  const rows = [...Array.from({ length: 19 }, () => named("a", "regressed", 0.1)), named("b", "regressed", 40)];
+  expect(reachOf(rows)).toBeCloseTo(0.125);
+  expect(reachOf([named("a", "unchanged", 0.0001)])).toBe(0.02);
 });

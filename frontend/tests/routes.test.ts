@@ -108,6 +108,10 @@ const ROUTES: readonly Route[] = [
     baseFile: "old ä.json",
     partial: true,
     flat: true,
+    more: ["v1.5", "a branch, with a comma"],
+    verdict: "unstable",
+    match: "parse",
+    sort: "-change0",
   },
   clustersRoute,
   {

@@ -26,10 +26,59 @@ def test_two_commits_are_compared_by_form_and_the_address_holds_all_of_it(page: 
     rows = page.get_by_role("table", name="Compared traces").get_by_role("row")
     expect(rows).to_have_count(3)
     expect(rows.nth(1)).to_contain_text("parse")
-    page.get_by_label("also what did not change").check()
+    page.get_by_label("Verdict").select_option(label="All traces")
     expect(rows).to_have_count(5)
     page.reload()
     expect(rows).to_have_count(5)
+    expect(page.get_by_text("geometric mean of 4 traces")).to_be_visible()
+
+
+@pytest.mark.core
+def test_a_commit_is_found_by_its_subject_with_the_keyboard(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/compare?head={HEAD}")
+    base = page.get_by_role("combobox", name="Base")
+    base.fill("bracket")
+    options = page.get_by_role("listbox", name="Commits").get_by_role("option")
+    expect(options).to_have_count(1)
+    expect(options).to_contain_text("Check every bracket")
+    base.press("ArrowDown")
+    expect(options).to_have_attribute("aria-selected", "true")
+    base.press("Enter")
+    expect(base).to_have_value(commit_hash(SLOWER)[:10])
+    assert violations(page) == []
+    base.press("Enter")
+    expect(page.get_by_role("heading", name="unchanged")).to_be_visible()
+    expect(page.get_by_text("Check every bracket")).not_to_have_count(0)
+
+
+def test_rows_are_sorted_filtered_and_open_to_their_values_and_stay_so(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/compare?base={BASE}&head={HEAD}&all=1")
+    rows = page.get_by_role("table", name="Compared traces").get_by_role("rowheader")
+    expect(rows).to_have_text([re.compile(each) for each in ("parse", "print", "load", "idle")])
+    page.get_by_role("button", name="Trace", exact=True).click()
+    expect(rows).to_have_text([re.compile(each) for each in ("idle", "load", "parse", "print")])
+    page.get_by_placeholder("Filter traces").fill("pr")
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="Values of print").click()
+    expect(page.get_by_role("img", name="3 new values")).to_be_visible()
+    expect(page.get_by_text("knick compare")).to_contain_text(f"{BASE[:10]} {HEAD[:10]}")
+    assert violations(page) == []
+    page.reload()
+    expect(rows).to_have_count(1)
+    expect(page.get_by_role("img", name="3 new values")).to_be_visible()
+
+
+def test_several_new_revisions_stand_side_by_side(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/compare?base={commit_hash(SLOWER - 5)}&head={BASE}&more={HEAD}")
+    expect(page.get_by_role("heading", name="2 new revisions")).to_be_visible()
+    table = page.get_by_role("table", name="Compared traces")
+    expect(table.get_by_role("columnheader", name="Change at")).to_have_count(2)
+    expect(table.get_by_role("row").nth(1)).to_contain_text("regressed")
+    page.get_by_role("button", name="Another revision").click()
+    page.get_by_role("combobox", name="New commit 3").fill("newest")
+    page.get_by_role("button", name="Compare").click()
+    expect(table.get_by_role("columnheader", name="Change at")).to_have_count(3)
+    assert violations(page) == []
 
 
 def test_what_cannot_be_compared_says_why_and_keeps_the_form(
@@ -57,7 +106,7 @@ def test_the_comparison_is_accessible(browse: Callable[[str], Page], width: int)
 def choose(page: Page, content: bytes, *, side: int = 1, name: str = "mine.js") -> None:
     """Choose a results file: for the base is side 0, the new one 1."""
     file = {"name": name, "mimeType": "text/javascript", "buffer": content}
-    page.get_by_label("or a results file").nth(side).set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_label("is a results file").nth(side).set_input_files(file)  # type: ignore[arg-type]
 
 
 @pytest.mark.core
@@ -126,6 +175,7 @@ def test_two_files_are_compared_and_both_chosen_again_after_a_reload(page: Page,
 
 def test_a_percentile_of_the_samples_is_compared_on_request(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/compare?base={BASE}&head={HEAD}&all=1")
+    page.get_by_text("More: results files").click()
     page.get_by_label("Of the samples").fill("p99")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("The p99 of the samples of each run is compared.")).to_be_visible()

@@ -96,6 +96,7 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
     page.get_by_label("Query; empty").fill("benchmark=parse|print")
     page.get_by_label("Least change in percent").fill("5")
     page.get_by_label("Direction").select_option("worse")
+    page.get_by_text("More settings:").click()
     page.get_by_label("Judge all samples of a commit").check()
     page.get_by_label("Compare drifts with").fill("v9")
     page.get_by_role("button", name="Apply …").click()
@@ -161,6 +162,7 @@ def test_the_editor_writes_the_number_of_the_samples_that_an_alert_judges(
     page = browse("/alerts")
     page.get_by_role("link", name="New alert").click()
     page.get_by_label("Name", exact=True).fill("tail")
+    page.get_by_text("More settings:").click()
     page.get_by_label("Number of the samples").fill("p99")
     written = tomllib.loads(page.locator(".alert-editor pre").inner_text())
     assert written["alerts"]["tail"] == {"summary": "p99"}
@@ -190,6 +192,7 @@ def test_the_editor_offers_the_tags_of_the_repository_to_compare_drifts_with(
     store.releases.replace(repository, {"v1.4": Release("0" * 40, store.commits.line(repository).slots[20])})
     try:
         page = browse("/alerts?name=default&edit=1")
+        page.get_by_text("More settings:").click()
         field = page.get_by_label("Compare drifts with")
         expect(field).to_have_value("start")
         offered = page.locator("#references option")

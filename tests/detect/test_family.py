@@ -175,7 +175,7 @@ def test_the_reason_of_an_unstable_verdict_does_not_contradict_its_numbers(bette
         histories = np.exp(rng.normal(0, rng.choice([0.05, 0.15, 0.25]), (6, 20)))
         samples = [np.exp(rng.normal(rng.choice([0.0, 0.5, -0.7]), 0.4, rng.choice([1, 2, 3, 5]))) for _ in histories]
         for found in judge_family(histories, samples, better=better).judgements:
-            stated = re.search(r"only (?:changes|improvements) from ([\d.e+]+) % on are found", found.reason)
+            stated = re.search(r"only (?:changes|improvements) from ([\d.e+]+) % on are reliably", found.reason)
             if stated:
                 assert abs(found.relative_size) * 100 < float(stated[1]) * 1.005
             if found.verdict is Verdict.UNSTABLE and abs(found.relative_size) >= found.detectable_relative:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 from tests.server.client import Client
 from tests.server.story import COMMITS, SLOWER, commit_hash, results_of
 
+from knickpoint.answers.comparisons import mean_change
 from knickpoint.instance import Instance
+from knickpoint.model.judged_benchmark import JudgedBenchmark
+from knickpoint.model.step import Verdict
+from knickpoint.model.unit_names import Better
 from knickpoint.server import create_app
 
 URL = "/api/v1/comparison"
@@ -292,3 +297,40 @@ def test_a_suite_in_which_nothing_changed_has_a_sum_without_rows(reader: Client)
 def test_traces_of_one_suite_are_one_list(reader: Client) -> None:
     found = send(reader, SLOW, by_suite=True)
     assert (found["by"], found["suites"]) == ("", [])
+
+
+# ---- The sum, and the search for commits
+
+
+def test_the_mean_of_a_comparison_has_an_interval_and_the_range_of_the_changes(reader: Client) -> None:
+    found = compare(reader, base=commit_hash(SLOWER - 1), head=commit_hash(SLOWER + 5))
+    mean, sizes = found["mean"], [row["relative_size"] for row in found["traces"]]
+    assert mean["traces"] == 4
+    assert mean["better"] == "lower"
+    assert mean["change"] == pytest.approx(math.prod(1 + size for size in sizes) ** 0.25 - 1)
+    assert mean["low"] < mean["change"] < mean["high"]
+    assert (mean["least"], mean["most"]) == (pytest.approx(min(sizes)), pytest.approx(max(sizes)))
+
+
+def test_traces_for_which_higher_is_better_count_by_their_inverse_beside_others() -> None:
+    def judged(size: float, better: Better) -> JudgedBenchmark:
+        return JudgedBenchmark(
+            ",a=1,", "x", Verdict.UNCHANGED, "", better, relative_size=size, low=size - 0.01, high=size + 0.01
+        )
+
+    mean = mean_change([judged(1.0, Better.HIGHER), judged(-0.5, Better.LOWER)])
+    assert (mean.better, mean.change) == (Better.LOWER, pytest.approx(-0.5))
+    alone = mean_change([judged(1.0, Better.HIGHER)])
+    assert (alone.better, alone.change) == (Better.HIGHER, pytest.approx(1.0))
+    assert mean_change([]).change is None
+
+
+def test_commits_are_found_by_words_the_newest_first(reader: Client) -> None:
+    def search(text: str) -> list[int]:
+        found = reader.get("/api/v1/commits", params={"text": text, "limit": 3}).json()["commits"]
+        return [commit["position"] for commit in found]
+
+    assert search("") == [COMMITS - 1, COMMITS - 2, COMMITS - 3]
+    assert search("BRACKET every") == [SLOWER]
+    assert search(commit_hash(7)[:12]) == [7]
+    assert search("nothing like it") == []

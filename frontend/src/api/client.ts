@@ -393,6 +393,12 @@ export const api = {
   releases: (repository: string, signal?: AbortSignal) => get<Release[]>(apiUrl("releases", { repository }), signal),
   commits: (repository: string, line: string, first: number, limit: number) =>
     get<Commits>(apiUrl("commits", { repository, line, first, limit })),
+  /** The newest commits of a line with these words; all commits have the empty text. */
+  searchCommits: async (repository: string, line: string, words: string, limit: number, signal?: AbortSignal) => {
+    // An empty parameter is left out of an address, and a space is a text without words.
+    const found = await get<Commits>(apiUrl("commits", { repository, line, text: words || " ", limit }), signal);
+    return found.commits;
+  },
   async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {
     const response = await request(apiUrl("commits/times", { repository, line }), signal ? { signal } : {});
     return new Float64Array(await response.arrayBuffer());

@@ -1,6 +1,6 @@
 /** The route of the comparison of two commits, or of a results file with a commit or with another file. */
 
-import { formatUrl, parseLimited, type RouteFormat } from "./url";
+import { formatUrl, parseLimited, parseList, type RouteFormat } from "./url";
 
 export interface CompareRoute {
   view: "compare";
@@ -8,6 +8,8 @@ export interface CompareRoute {
   /** A hash, a number, a day or `newest`; "" before one is chosen. */
   base: string;
   head: string;
+  /** Further new revisions, each compared with the base. */
+  more: readonly string[];
   /** The line of the base; "" for the default one. */
   line: string;
   /** The line of the head; "" for that of the base. */
@@ -27,6 +29,12 @@ export interface CompareRoute {
   partial: boolean;
   /** Whether the rows are one list, the worst first, instead of one for each suite. */
   flat: boolean;
+  /** Only rows with this verdict; "" for all that are listed. */
+  verdict: string;
+  /** Only rows whose trace has these words. */
+  match: string;
+  /** The column that the rows are sorted by, with a minus the largest first; "" for the worst first. */
+  sort: string;
 }
 
 const VALUES = 3;
@@ -37,6 +45,7 @@ export const compareRoute: CompareRoute = {
   repository: "",
   base: "",
   head: "newest",
+  more: [],
   line: "",
   headLine: "",
   query: "",
@@ -47,7 +56,13 @@ export const compareRoute: CompareRoute = {
   baseFile: "",
   partial: false,
   flat: false,
+  verdict: "",
+  match: "",
+  sort: "",
 };
+
+/** More new revisions than these are no longer told apart in one table. */
+export const MOST_REVISIONS = 4;
 
 export const compareFormat: RouteFormat<CompareRoute> = {
   title: "Compare",
@@ -69,22 +84,30 @@ export const compareFormat: RouteFormat<CompareRoute> = {
       baseFile: get("base_file"),
       partial: searchParams.has("partial"),
       flat: searchParams.has("flat"),
+      more: parseList(searchParams.get("more")).slice(0, MOST_REVISIONS - 1),
+      verdict: get("verdict"),
+      match: get("match"),
+      sort: get("sort"),
     };
   },
-  format: ({ repository, base, head, line, headLine, query, summary, values, all, file, baseFile, partial, flat }) =>
+  format: (route) =>
     formatUrl("/compare", [
-      ["repository", repository],
-      ["base", base],
-      ["head", head === compareRoute.head ? "" : head],
-      ["line", line],
-      ["head_line", headLine],
-      ["query", query],
-      ["summary", summary],
-      ["values", values === VALUES ? undefined : values],
-      ["all", all ? 1 : undefined],
-      ["base_file", baseFile],
-      ["file", file],
-      ["partial", partial ? 1 : undefined],
-      ["flat", flat ? 1 : undefined],
+      ["repository", route.repository],
+      ["base", route.base],
+      ["head", route.head === compareRoute.head ? "" : route.head],
+      ["more", route.more.map(encodeURIComponent).join(",")],
+      ["line", route.line],
+      ["head_line", route.headLine],
+      ["query", route.query],
+      ["summary", route.summary],
+      ["values", route.values === VALUES ? undefined : route.values],
+      ["all", route.all ? 1 : undefined],
+      ["base_file", route.baseFile],
+      ["file", route.file],
+      ["partial", route.partial ? 1 : undefined],
+      ["flat", route.flat ? 1 : undefined],
+      ["verdict", route.verdict],
+      ["match", route.match],
+      ["sort", route.sort],
     ]),
 };

@@ -29,7 +29,11 @@ export function sideName({ commit, file }: Comparison["base"]): string {
 }
 
 /** "+12.3 % (+11.2 to +13.4 %)"; "" where it is unknown. */
-export function changeWithInterval({ relative_size: size, low, high }: JudgedBenchmark): string {
+export function changeWithInterval({
+  relative_size: size,
+  low,
+  high,
+}: Pick<JudgedBenchmark, "relative_size" | "low" | "high">): string {
   if (size === null) return "";
   if (low === null || high === null) return signedPercentText(size);
   return `${signedPercentText(size)} (${signedPercentText(low).replace(" %", "")} to ${signedPercentText(high)})`;
@@ -43,6 +47,26 @@ export function comparedLevels({ before, after, unit }: JudgedBenchmark): string
 /** The smallest change that the comparison reliably detects: "from 2.1 %". */
 export function detectableText({ detectable }: JudgedBenchmark): string {
   return detectable === null ? "" : `from ${percentText(detectable)}`;
+}
+
+/** "+3.20 % (+1.10 to +5.30 %), worse": the geometric mean; "" where nothing is known. */
+export function meanText({ change, low, high, better }: Comparison["mean"]): string {
+  if (change === null) return "";
+  const isClear = low !== null && high !== null && (low > 0 || high < 0);
+  const side = better !== "unknown" && isClear ? (change > 0 === (better === "lower") ? ", worse" : ", better") : "";
+  return `${changeWithInterval({ relative_size: change, low, high })}${isClear ? side : ", no clear change"}`;
+}
+
+/** "from −4.10 % to +62.0 %": the range of the changes; "" for a single trace. */
+export function rangeText({ least, most, traces }: Comparison["mean"]): string {
+  return least === null || most === null || traces < 2
+    ? ""
+    : `from ${signedPercentText(least)} to ${signedPercentText(most)}`;
+}
+
+/** The command that builds and measures both commits again, in turns on one machine; "" where a side is a file. */
+export function measureCommand({ base, head }: Comparison): string {
+  return base.commit && head.commit ? `knick compare ${base.commit.short} ${head.commit.short} --recipe NAME` : "";
 }
 
 const MOST_ROWS = 50;

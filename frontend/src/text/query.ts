@@ -20,6 +20,13 @@ export function quote(text: string): string {
   return /^[^\s"=|~!*&-][^\s"=|~!*&]*$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
 
+/** The query that selects traces with these params. */
+export function traceQuery(params: Record<string, string>): string {
+  return Object.entries(params)
+    .map(([name, value]) => (value ? `${quote(name)}=${quote(value)}` : `!${quote(name)}`))
+    .join(" ");
+}
+
 const TERM = /^(-?)("(?:[^"\\]|\\.)*"|[^\s"=~!-][^\s"=~!]*)(!?[=~])(.+)$/s;
 const NEGATED: Record<string, Operator | ""> = { "=": "!=", "~": "!~" };
 

@@ -58,7 +58,7 @@ class CommitAnswer(Answer):
 
 
 class CommitsAnswer(Answer):
-    """Consecutive commits of a line, oldest first."""
+    """Consecutive commits of a line, oldest first; found by words, the newest first."""
 
     repository: str
     line: str
@@ -121,6 +121,15 @@ def list_commits(store: Store, line: Line, first: int, limit: int) -> CommitsAns
     ]
     return CommitsAnswer(
         repository=line.repository.name, line=line.name, total=len(line.slots), first=first, commits=commits
+    )
+
+
+def search_commits(store: Store, line: Line, text: str, limit: int) -> CommitsAnswer:
+    """List the newest ``limit`` commits of ``line`` with all words of ``text`` in hash, author or subject."""
+    found = store.commits.search(line, text, limit=limit)
+    commits = [commit_answer(each.commit, line.positions.get(each.slot)) for each in found]
+    return CommitsAnswer(
+        repository=line.repository.name, line=line.name, total=len(line.slots), first=0, commits=commits
     )
 
 

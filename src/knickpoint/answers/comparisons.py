@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from knickpoint.instance.named_commits import find_revision
 from knickpoint.instance.separate_import import read_separately
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.query import parse_query
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import read_unit
@@ -83,6 +85,21 @@ class ComparedSuiteAnswer(Answer):
     counts: dict[Verdict, int] = Field(description="Verdicts on the traces that decide, listed or not.")
 
 
+class ComparedMeanAnswer(Answer):
+    """The geometric mean of the changes of the traces that decide, and their range.
+
+    Where lower is better for some traces, those for which higher is better count by their inverse.
+    """
+
+    traces: int = Field(description="Traces with a known change.")
+    better: Better = Field(description="Which side of 0 is better.")
+    change: FiniteOrNull = Field(description="Relative change: 0.02 is 2 %; null without traces.")
+    low: FiniteOrNull = Field(description="Lower end of its 95 % interval, as if traces were independent.")
+    high: FiniteOrNull
+    least: FiniteOrNull = Field(description="The lowest change of a trace.")
+    most: FiniteOrNull = Field(description="The highest one.")
+
+
 class ComparisonAnswer(Answer):
     """Two sides, and the verdicts on the traces of a query, worst first."""
 
@@ -110,6 +127,7 @@ class ComparisonAnswer(Answer):
     selected: int = Field(description="Traces of the query.")
     compared: int = Field(description="Those with a value on either side.")
     counts: dict[Verdict, int] = Field(description="Verdicts on the traces that decide.")
+    mean: ComparedMeanAnswer
     false_positives: float = Field(
         description="Share of unchanged commits at which any of the traces regresses by its values."
     )
@@ -128,6 +146,8 @@ _FEWEST_TRACES: Final = 2
 """Traces that a suite has on average at least: a sum of one row says nothing that the row does not."""
 
 _DIGITS: Final = 6
+_MOST_LOG: Final = 700.0
+"""Beyond it, a ratio is no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +202,29 @@ def list_benchmarks(report: GateReport, wanted: ListRequest) -> BenchmarkList:
         ],
         by,
         [ComparedSuiteAnswer(name=name, counts=dict(found)) for name, found in counts.items()] if by else [],
+    )
+
+
+def mean_change(benchmarks: Sequence[JudgedBenchmark]) -> ComparedMeanAnswer:
+    """Average the changes of the benchmarks that decide; an interval of each says how well the mean is known."""
+    known = [each for each in benchmarks if each.decides and -1 < each.relative_size < math.inf]
+    known = [each for each in known if each.better is not Better.UNKNOWN] or known
+    betters = {each.better for each in known}
+    better = next(iter(betters)) if len(betters) == 1 else Better.LOWER
+    signs = [-1.0 if each.better is not better else 1.0 for each in known]
+    logs = [sign * math.log1p(each.relative_size) for sign, each in zip(signs, known, strict=True)]
+    if not known:
+        return ComparedMeanAnswer(
+            traces=0, better=Better.UNKNOWN, change=None, low=None, high=None, least=None, most=None
+        )
+    mean = math.fsum(logs) / len(logs)
+    # Half of an interval over the ratio is that of its logarithm, to the first order.
+    halves = [(each.high - each.low) / 2 / (1 + each.relative_size) for each in known]
+    half = math.sqrt(math.fsum(part * part for part in halves)) / len(logs)
+    changes = (mean, mean - half, mean + half, min(logs), max(logs))
+    change, low, high, least, most = (math.expm1(each) if abs(each) < _MOST_LOG else math.nan for each in changes)
+    return ComparedMeanAnswer(
+        traces=len(known), better=better, change=change, low=low, high=high, least=least, most=most
     )
 
 
@@ -372,6 +415,7 @@ def _answer(
         selected=compared if selected is None else selected,
         compared=compared,
         counts=dict(report.results.counts),
+        mean=mean_change(report.benchmarks),
     )
 
 

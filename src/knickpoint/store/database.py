@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -29,6 +30,8 @@ from sqlalchemy import (
     Update,
     bindparam,
     column,
+    func,
+    or_,
     text,
 )
 from sqlalchemy.dialects import sqlite
@@ -445,3 +448,16 @@ def _begin_at_once(driver: Any) -> None:
         driver.execute("BEGIN IMMEDIATE")
     finally:
         driver.execute(BUSY_TIMEOUT)
+
+
+_LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
+
+
+def contains(column: ColumnElement[str], word: str) -> ColumnElement[bool]:
+    """Return the condition that a text contains ``word``, whatever its case.
+
+    SQLite lowers ASCII letters only. So a word with other letters is searched in each of its usual spellings.
+    """
+    spellings = {word} if word.isascii() else {word, word.lower(), word.upper(), word.title()}
+    lowered = {text.lower() if text.isascii() else text.translate(_LOWERED) for text in spellings}
+    return or_(*(func.lower(column).contains(text, autoescape=True) for text in sorted(lowered | {word.lower()})))

@@ -202,6 +202,17 @@ export class AlertEditor extends PageElement {
     return this.effect.takes_changes ? "Yes, apply and let them go" : "Yes, apply";
   }
 
+  /** Whether one of the folded settings differs from its default. */
+  private get hasMore(): boolean {
+    const { alert } = this;
+    if (!alert) return false;
+    const { since, summary, minimum_traces, window, every_minutes, kind, method, group_by, parameters, samples } =
+      alert;
+    const numbers = [minimum_traces - 1, window, every_minutes, group_by.length, Object.keys(parameters).length];
+    const isUsual = since === DEFAULTS.since && summary === DEFAULTS.summary && kind === "work" && method === "default";
+    return !isUsual || samples || numbers.some((each) => each !== 0);
+  }
+
   private renderFields() {
     const { alert } = this;
     const input = (
@@ -235,33 +246,9 @@ export class AlertEditor extends PageElement {
       ${select("repository", "Repository", alert?.repository ?? "", ["", ...this.repositories.map(({ name }) => name)])}
       ${select("direction", "Direction", alert?.direction ?? "both", DIRECTIONS)}
       ${input("minimum_effect", "Least change in percent", (alert?.minimum_effect ?? 0) * PERCENT, { ...number, step: "any" })}
-      ${input("since", "Compare drifts with: start, best, day, tag", alert?.since ?? DEFAULTS.since, { list: "references" })}
-      <datalist id="references">
-        <option value="start">where the drift begins</option>
-        <option value="best">the best level before it</option>
-        ${this.releases.value?.map(({ name, repository }) => html`<option value=${name}>${repository}</option>`)}
-      </datalist>
-      ${input("summary", "Number of the samples, such as p99", alert?.summary ?? "")}
-      ${input("minimum_traces", "Least number of traces", alert?.minimum_traces ?? 1, { type: "number", min: "1" })}
-      ${input("window", "Newest commits that it looks at; 0 for all", alert?.window ?? 0, number)}
-      ${input("every_minutes", "Minutes between runs; 0 when results arrive", alert?.every_minutes ?? 0, { ...number, step: "any" })}
-      ${select("kind", "Kind", alert?.kind ?? "work", KINDS)}
       ${select("severity", "Severity", alert?.severity ?? "normal", SEVERITIES)}
-      ${input("method", "Method", alert?.method ?? "default")}
-      ${input("group_by", "Group by these params, with commas", alert?.group_by.join(", ") ?? "")}
       ${input("owners", "Owners, with commas", alert?.owners.join(", ") ?? "")}
       ${input("notify", "Channels to notify, with commas", alert?.notify.join(", ") ?? "")}
-      <label class="field"
-        >Parameters of the method, a name=value on each line<textarea
-          name="parameters"
-          rows="2"
-          .defaultValue=${parametersText(alert?.parameters)}
-        ></textarea>
-      </label>
-      <label
-        ><input type="checkbox" name="samples" .defaultChecked=${alert?.samples ?? false} /> Judge all samples of a
-        commit, not only their median</label
-      >
       ${
         this.asksDefault
           ? html`<label
@@ -269,7 +256,36 @@ export class AlertEditor extends PageElement {
               default alert</label
             >`
           : nothing
-      }`;
+      }
+      <details class="alert-more" ?open=${this.hasMore}>
+        <summary>More settings: drifts, samples, kind, method</summary>
+        <div class="alert-fields">
+          ${input("since", "Compare drifts with: start, best, day, tag", alert?.since ?? DEFAULTS.since, { list: "references" })}
+          <datalist id="references">
+            <option value="start">where the drift begins</option>
+            <option value="best">the best level before it</option>
+            ${this.releases.value?.map(({ name, repository }) => html`<option value=${name}>${repository}</option>`)}
+          </datalist>
+          ${input("summary", "Number of the samples, such as p99", alert?.summary ?? "")}
+          ${input("minimum_traces", "Least number of traces", alert?.minimum_traces ?? 1, { type: "number", min: "1" })}
+          ${input("window", "Newest commits that it looks at; 0 for all", alert?.window ?? 0, number)}
+          ${input("every_minutes", "Minutes between runs; 0 when results arrive", alert?.every_minutes ?? 0, { ...number, step: "any" })}
+          ${select("kind", "Kind", alert?.kind ?? "work", KINDS)}
+          ${input("method", "Method", alert?.method ?? "default")}
+          ${input("group_by", "Group by these params, with commas", alert?.group_by.join(", ") ?? "")}
+          <label class="field"
+            >Parameters of the method, a name=value on each line<textarea
+              name="parameters"
+              rows="2"
+              .defaultValue=${parametersText(alert?.parameters)}
+            ></textarea>
+          </label>
+          <label
+            ><input type="checkbox" name="samples" .defaultChecked=${alert?.samples ?? false} /> Judge all samples of a
+            commit, not only their median</label
+          >
+        </div>
+      </details>`;
   }
 
   private renderPreviews() {

@@ -5,22 +5,27 @@
 
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { api, ApiError, type Comparison, type Repository } from "../../api/client";
+import { api, ApiError, type Commit, type Comparison, type Repository } from "../../api/client";
 import { PageElement } from "../../page-element";
-import { compareRoute, type CompareRoute } from "../../routes/compare";
+import { compareRoute, MOST_REVISIONS, type CompareRoute } from "../../routes/compare";
 import { navigate } from "../../routes/navigation";
+import { keepHere, keptHere } from "../../routes/place";
 import { routeUrl } from "../../routes/routes";
 import { copyText } from "../../state/handover";
 import { Resource } from "../../state/resource";
-import { showToast } from "../../state/toasts";
 import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { saidOnce } from "../../templates/change-table";
-import { conditionText, markdownOf, sideName, verdictCounts } from "../../text/comparison";
+import { selectField } from "../../templates/select-field";
+import { compareUrl } from "../../text/compare-url";
+import { conditionText, markdownOf, meanText, rangeText, sideName, verdictCounts } from "../../text/comparison";
 import { countText, grouped, percentText } from "../../text/numbers";
 import { commonParams } from "../../text/trace-names";
+import "../../components/commit-field";
 import { comparedTable } from "./rows";
+import { selectRows } from "./selected-rows";
 
+/** Rows that are drawn at first. */
 const PAGE = 100;
 /** The server compares no more at a time. */
 const MOST_TRACES = 2000;
@@ -37,15 +42,25 @@ export class CompareView extends PageElement {
   /** The results files of the form; the server does not keep them, and so they are chosen anew after a reload. */
   @state() private files: Partial<Record<Side, File>> = {};
 
-  private readonly comparison = new Resource<readonly [CompareRoute, string, ...Files], Comparison>(this, {
+  /** The rows that are open, by key. */
+  @state() private opened: ReadonlySet<string> = new Set((keptHere() as string[] | undefined) ?? []);
+  @state() private most = PAGE;
+  /** Fields for further revisions that are not in the address yet. */
+  @state() private spare = 0;
+
+  private readonly comparison = new Resource<readonly [CompareRoute, string, ...Files], readonly Comparison[]>(this, {
     args: () =>
       (this.route.base || this.route.baseFile) && this.lacking.length === 0
         ? [this.route, this.repository, ...this.sent]
         : undefined,
     argsEqual: ([before, , ...files], [now, , ...others]) =>
-      routeUrl(before) === routeUrl(now) && files.every((file, at) => file === others[at]),
-    load: ([route, repository, ...files], signal) => this.load(route, repository, files, 0, signal),
-    onAnswer: ({ base, head }) => (document.title = `${sideName(base)} … ${sideName(head)} · Knickpoint`),
+      asked(before) === asked(now) && files.every((file, at) => file === others[at]),
+    load: ([route, repository, ...files], signal) => this.load(route, repository, files, signal),
+    onAnswer: (found) => {
+      const [first] = found;
+      if (!first) return;
+      document.title = `${sideName(first.base)} … ${found.map(({ head }) => sideName(head)).join(", ")} · Knickpoint`;
+    },
   });
 
   /** The files that are compared: those of the form, once their names are in the address. */
@@ -74,14 +89,28 @@ export class CompareView extends PageElement {
     route: CompareRoute,
     repository: string,
     [baseFile, file]: Files,
-    first: number,
     signal?: AbortSignal,
-  ): Promise<Comparison> {
-    const { base, head, line, headLine, query, summary, values, partial, all, flat } = route;
-    const rows = { repository, base, line, query, summary, changed: !all, by_suite: !flat, first, limit: PAGE };
-    if (!file) return api.comparison({ ...rows, head, head_line: headLine, values }, signal);
+  ): Promise<readonly Comparison[]> {
+    const { base, head, more, line, headLine, query, summary, values, partial } = route;
+    // Verdicts on several revisions stand side by side, also where one of them changed nothing.
+    const changed = more.length === 0 && !route.all && !route.verdict;
+    const rows = {
+      repository,
+      base,
+      line,
+      query,
+      summary,
+      changed,
+      by_suite: !route.flat,
+      first: 0,
+      limit: MOST_TRACES,
+    };
+    if (!file) {
+      const compared = (each: string) => api.comparison({ ...rows, head: each, head_line: headLine, values }, signal);
+      return Promise.all([head, ...more].map(compared));
+    }
     try {
-      return await api.fileComparison(file, baseFile, { ...rows, partial }, signal);
+      return [await api.fileComparison(file, baseFile, { ...rows, partial }, signal)];
     } catch (thrown) {
       // What is wrong with the request as a whole, as its size, names no file.
       if (!(thrown instanceof ApiError) || thrown.where) throw thrown;
@@ -115,9 +144,9 @@ export class CompareView extends PageElement {
   private renderForm() {
     const { base, head, line, headLine, query, summary, values, partial } = this.route;
     const [baseFile, file] = [this.files.baseFile !== undefined, this.files.file !== undefined];
-    const chooser = (side: Side, required = false) =>
+    const chooser = (side: Side, what: string, required = false) =>
       html`<label class="field"
-        >or a results file<input
+        >${what} is a results file<input
           type="file"
           ?required=${required}
           aria-describedby="compare-file"
@@ -134,6 +163,21 @@ export class CompareView extends PageElement {
           autocomplete="off"
           spellcheck="false"
       /></label>`;
+    const found = this.comparison.value ?? [];
+    const commitField = (label: string, name: string, value: string, hint: string, known: Commit | null | undefined) =>
+      html`<kp-commit-field
+        .label=${label}
+        .name=${name}
+        .value=${value}
+        .hint=${hint}
+        .repository=${this.repository}
+        .line=${name === "base" ? line : headLine || line}
+        .required=${name === "base"}
+        .disabled=${name === "base" ? baseFile : file}
+        .known=${known}
+      ></kp-commit-field>`;
+    const more = [...this.route.more, ...Array.from({ length: this.spare }, () => "")].slice(0, MOST_REVISIONS - 1);
+    const isFolded = !(line || headLine || summary || baseFile || file || values !== compareRoute.values);
     return html`<form class="compare-form" @submit=${(event: SubmitEvent) => this.submit(event)}>
       ${
         this.repositories.length > 1
@@ -146,30 +190,44 @@ export class CompareView extends PageElement {
             >`
           : nothing
       }
-      ${field("Base", "base", base, "hash, tag, day or newest", true, baseFile)} ${chooser("baseFile")}
-      ${field("New commit", "head", head, "newest", false, file)} ${chooser("file", baseFile)}
-      ${field("Line of the base", "line", line, "default", false, baseFile)}
-      ${field("Line of the new commit", "head_line", headLine, "the same", false, file)}
+      ${commitField("Base", "base", base, "words, hash, tag, day", found[0]?.base.commit)}
+      ${commitField("New commit", "head", head, "newest", found[0]?.head.commit)}
+      ${more.map((each, index) => commitField(`New commit ${index + 2}`, "more", each, "words, hash, tag, day", found[index + 1]?.head.commit))}
       ${field("Query", "query", query, this.isTooLarge ? `at most ${grouped(MOST_TRACES)} traces` : "all traces", this.isTooLarge && !file)}
-      ${field("Of the samples", "summary", summary, "median, or p99, min …")}
-      <label class="field"
-        >New values
-        <select name="values" ?disabled=${file}>
-          ${VALUE_CHOICES.map((count) => html`<option value=${count} ?selected=${count === values}>${count === 1 ? "the newest" : `the newest ${count}`}</option>`)}
-        </select></label
-      >
-      <button class="button primary">Compare</button>
-      <p class="faint" id="compare-file">
+      <div class="compare-buttons">
+        <button class="button primary">Compare</button>
         ${
-          file
-            ? html`<label
-                ><input type="checkbox" name="partial" .checked=${partial} /> the file has only a part of the
-                benchmarks: do not report those that it lacks</label
-              >`
-            : html`A file of any format that <code>knick import</code> reads is judged like a new commit, or is the base
-                of another one. Files are not stored.`
+          more.length < MOST_REVISIONS - 1 && !file
+            ? html`<button type="button" class="button" @click=${() => (this.spare += 1)}>Another revision</button>`
+            : nothing
         }
-      </p>
+      </div>
+      <details ?open=${!isFolded}>
+        <summary>More: results files, lines, samples</summary>
+        <div class="compare-more">
+          ${chooser("baseFile", "The base")} ${chooser("file", "The new side", baseFile)}
+          ${field("Line of the base", "line", line, "default", false, baseFile)}
+          ${field("Line of the new commit", "head_line", headLine, "the same", false, file)}
+          ${field("Of the samples", "summary", summary, "median, or p99, min …")}
+          <label class="field"
+            >New values
+            <select name="values" ?disabled=${file}>
+              ${VALUE_CHOICES.map((count) => html`<option value=${count} ?selected=${count === values}>${count === 1 ? "the newest" : `the newest ${count}`}</option>`)}
+            </select></label
+          >
+          <p class="faint" id="compare-file">
+            ${
+              file
+                ? html`<label
+                    ><input type="checkbox" name="partial" .checked=${partial} /> the file has only a part of the
+                    benchmarks: do not report those that it lacks</label
+                  >`
+                : html`A file of any format that <code>knick import</code> reads is judged like a new commit, or is the
+                    base of another one. Files are not stored.`
+            }
+          </p>
+        </div>
+      </details>
     </form>`;
   }
 
@@ -181,7 +239,9 @@ export class CompareView extends PageElement {
       return typeof value === "string" ? value.trim() : "";
     };
     const before = routeUrl(this.route);
-    const { all, flat } = this.route;
+    const { all, flat, verdict, match, sort } = this.route;
+    const more = data.getAll("more").flatMap((each) => (typeof each === "string" && each.trim() ? [each.trim()] : []));
+    this.spare = 0;
     const { baseFile, file } = this.files;
     const route: CompareRoute = {
       ...compareRoute,
@@ -196,63 +256,105 @@ export class CompareView extends PageElement {
       baseFile: baseFile?.name ?? "",
       file: file?.name ?? "",
       partial: data.has("partial"),
+      more: file ? [] : more,
       all,
       flat,
+      verdict,
+      match,
+      sort: sort.includes("change") ? "" : sort,
     };
     navigate(route);
     if (routeUrl(route) === before) this.comparison.reload();
   }
 
-  private renderResult(found: Comparison) {
-    const { base, head, counts, compared, selected, false_positives: rate, repository, summary } = found;
-    const side = ({ commit, line, file, runs }: Comparison["base"]) =>
-      commit
-        ? html`${commitHash(commit, repository)}
-            ${commit.subject ? html`<bdi>${commit.subject}</bdi>, ` : nothing}${date(commit.time)} on
-            <bdi>${line}</bdi>`
-        : html`<bdi>${file}</bdi>, ${countText(runs, "run")}`;
+  private renderResult(found: readonly Comparison[]) {
+    const [first] = found;
+    if (!first) return nothing;
+    const { compared, selected, false_positives: rate, summary } = first;
     return html`<section class="part compare-summary">
-        <h2>${verdictCounts(counts)}</h2>
-        ${found.condition ? html`<p>${conditionText(found)}</p>` : nothing}
-        <p>${side(base)}<br />→ ${side(head)}</p>
+        ${found.length > 1 ? html`<h2>${countText(found.length, "new revision")} against ${this.renderSide(first.base, first.repository)}</h2>` : nothing}
+        ${found.map((each) => this.renderSum(each, found.length > 1))}
         <p class="faint">
           ${countText(compared, "trace")}
           compared${selected > compared ? html`, ${grouped(selected - compared)} of the query have no value on either side` : nothing}.
           Of unchanged commits, at most ${percentText(rate)} show any regression.
           ${summary === "median" ? nothing : html`The ${summary} of the samples of each run is compared.`}
           ${
-            found.by_samples
+            first.by_samples
               ? "The base has too few runs to know how they differ, so its samples stand for them: measure again to confirm."
               : nothing
           }
         </p>
-        ${found.warnings.map((text) => html`<p class="faint">${text}</p>`)}
-        <p class="commit-links">
-          <label
-            ><input
-              type="checkbox"
-              .checked=${this.route.all}
-              @change=${() => navigate({ ...this.route, all: !this.route.all })}
-            />
-            also what did not change</label
-          >
-          <label
-            ><input
-              type="checkbox"
-              .checked=${!this.route.flat}
-              @change=${() => navigate({ ...this.route, flat: !this.route.flat })}
-            />
-            by suite</label
-          >
-          <button
-            class="button small"
-            @click=${() => void copyText(markdownOf(found, location.href), "Copied the comparison as Markdown.")}
-          >
-            Copy as Markdown
-          </button>
-        </p>
+        ${first.warnings.map((text) => html`<p class="faint">${text}</p>`)}
       </section>
-      ${this.renderRows(found)}`;
+      ${this.renderTools(first)} ${this.renderRows(found)}`;
+  }
+
+  private renderSide({ commit, line, file, runs }: Comparison["base"], repository: string) {
+    return commit
+      ? html`${commitHash(commit, repository)}
+          ${commit.subject ? html`<bdi>${commit.subject}</bdi>, ` : nothing}${date(commit.time)} on <bdi>${line}</bdi>`
+      : html`<bdi>${file}</bdi>, ${countText(runs, "run")}`;
+  }
+
+  /** The counts, the mean and the conditions of one new revision. */
+  private renderSum(found: Comparison, isOne: boolean) {
+    const { base, head, counts, mean, repository } = found;
+    const commits = base.commit && head.commit ? [base.commit, head.commit] : [];
+    const [from, to] = commits;
+    const diff = from && to ? compareUrl(from, to) : "";
+    return html`${
+      isOne
+        ? html`<h3>${this.renderSide(head, repository)}: ${verdictCounts(counts)}</h3>`
+        : html`<h2>${verdictCounts(counts)}</h2>
+            <p>${this.renderSide(base, repository)}<br />→ ${this.renderSide(head, repository)}</p>`
+    }
+    ${
+      meanText(mean)
+        ? html`<p>
+            <strong class="figure">${meanText(mean)}</strong>
+            <span class="faint" title=${MEAN_TITLE}
+              >geometric mean of
+              ${countText(mean.traces, "trace")}${rangeText(mean) ? `, ${rangeText(mean)}` : ""}</span
+            >
+          </p>`
+        : nothing
+    }
+    ${found.condition ? html`<p class="condition"><strong>The sides differ:</strong> ${conditionText(found)}</p>` : nothing}
+    ${diff ? html`<p><a href=${diff} target="_blank" rel="noopener">The commits between them</a></p>` : nothing}`;
+  }
+
+  private renderTools(found: Comparison) {
+    const { verdict, all, match } = this.route;
+    const chosen = verdict || (all ? "all" : "");
+    const choose = (value: string): void =>
+      navigate({ ...this.route, all: value !== "", verdict: value === "all" ? "" : value }, "replace");
+    return html`<form class="tools" @submit=${(event: SubmitEvent) => event.preventDefault()}>
+      <label class="search"
+        ><span class="sr-only">Filter traces</span
+        ><input
+          type="search"
+          placeholder="Filter traces"
+          .value=${match}
+          @input=${(event: Event) => navigate({ ...this.route, match: (event.target as HTMLInputElement).value }, "replace")}
+      /></label>
+      ${selectField("Verdict", chosen, VERDICT_CHOICES, choose)}
+      <label
+        ><input
+          type="checkbox"
+          .checked=${!this.route.flat}
+          @change=${() => navigate({ ...this.route, flat: !this.route.flat })}
+        />
+        by suite</label
+      >
+      <button
+        type="button"
+        class="button small"
+        @click=${() => void copyText(markdownOf(found, location.href), "Copied the comparison as Markdown.")}
+      >
+        Copy as Markdown
+      </button>
+    </form>`;
   }
 
   private renderLacking() {
@@ -271,33 +373,59 @@ export class CompareView extends PageElement {
     </div>`;
   }
 
-  private renderRows(found: Comparison) {
-    const { traces, total, counts } = found;
-    if (total === 0) return this.renderNothing(counts);
-    const params = traces.map((row) => row.params);
+  private renderRows(found: readonly Comparison[]) {
+    const rows = selectRows(found, this.route);
+    const [first] = found;
+    if (!first) return nothing;
+    if (rows.length === 0) {
+      return this.route.match || this.route.verdict
+        ? html`<div class="notice"><h2>No trace matches the filter</h2></div>`
+        : this.renderNothing(first.counts);
+    }
+    const params = rows.map(({ row }) => row.params);
     return html`<div class="part">${saidOnce(params[0], commonParams(params))}</div>
-      ${comparedTable(found, this.route)}
+      ${comparedTable(found, this.route, {
+        isOpen: (key) => this.opened.has(key),
+        toggle: (key) => this.toggle(key),
+        sort: (sort) => navigate({ ...this.route, sort }, "replace"),
+        most: this.most,
+      })}
       ${
-        total > traces.length
+        rows.length > this.most
           ? html`<p class="part">
-              <button class="button" @click=${() => void this.loadMore()}>Show more of ${grouped(total)}</button>
+              <button class="button" @click=${() => (this.most = rows.length)}>Show all ${grouped(rows.length)}</button>
             </p>`
           : nothing
       }`;
   }
 
-  private async loadMore(): Promise<void> {
-    const { value } = this.comparison;
-    if (!value) return;
-    const { route } = this;
-    try {
-      const next = await this.load(route, this.repository, this.sent, value.traces.length);
-      if (this.route === route) this.comparison.update({ ...value, traces: [...value.traces, ...next.traces] });
-    } catch (thrown) {
-      showToast({ text: thrown instanceof Error ? thrown.message : String(thrown), failure: true });
-    }
+  private toggle(key: string): void {
+    const opened = new Set(this.opened);
+    if (!opened.delete(key)) opened.add(key);
+    this.opened = opened;
+    keepHere([...opened]);
   }
 }
+
+/** What the server is asked, whatever order and filter the page shows it in. */
+function asked(route: CompareRoute): string {
+  const changed = route.more.length === 0 && !route.all && !route.verdict;
+  return routeUrl({ ...route, all: !changed, verdict: "", match: "", sort: "" });
+}
+
+const MEAN_TITLE =
+  "Of the traces that decide; beside others, traces for which higher is better count by the inverse. The 95 % interval " +
+  "covers the scatter of the values, as if traces were independent.";
+
+const VERDICT_CHOICES: readonly (readonly [string, string])[] = [
+  ["", "What changed"],
+  ["all", "All traces"],
+  ["regressed", "Regressed"],
+  ["improved", "Improved"],
+  ["unchanged", "Unchanged"],
+  ["unstable", "Unstable"],
+  ["no data", "Without data"],
+];
 
 declare global {
   interface HTMLElementTagNameMap {

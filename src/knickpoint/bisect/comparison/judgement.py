@@ -225,7 +225,7 @@ class RoundsJudge:
         if abs(size) >= detectable:
             reason = "the rounds do not agree on a change"
         elif unstable:
-            reason = f"the noise is so large that only changes from {percent_text(detectable)} on are found"
+            reason = f"too noisy: only changes from {percent_text(detectable)} on are reliably detectable"
         else:
             reason = f"a change of {percent_text(detectable)} would have been found"
         return (Verdict.UNSTABLE, reason, False) if unstable else (Verdict.UNCHANGED, reason, seen)

@@ -197,9 +197,9 @@ def _hidden(size: float, found_from: float, found_this_way: float, agreed: float
     if size < found_from or not math.isfinite(found_from):
         if not found_from < HOPELESS:
             return "too few runs, or too much noise, to find any change"
-        return f"the noise is so large that only changes from {_percent(found_from)} on are found"
+        return f"too noisy: only changes from {_percent(found_from)} on are reliably detectable"
     if size < found_this_way:
-        return f"the noise is so large that only improvements from {_percent(found_this_way)} on are found"
+        return f"too noisy: only improvements from {_percent(found_this_way)} on are reliably detectable"
     return f"the new values agree on a change of {_percent(agreed)} only, and more than {_percent(reach)} would count"
 
 

@@ -19,6 +19,7 @@ from knickpoint.answers.commits import (
     list_releases,
     list_repositories,
     pack_times,
+    search_commits,
 )
 from knickpoint.answers.tabular_values import list_times
 from knickpoint.answers.values import TimesAnswer
@@ -60,11 +61,21 @@ def get_commits(
     line: LineName = "",
     first: Annotated[int, Query(ge=0, le=MOST, description="Position of the first commit.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000, description="How many commits.")] = 200,
+    text: Annotated[
+        str | None,
+        Query(
+            max_length=200,
+            description="Only commits with all these words in hash, author or subject, the newest first; all of them "
+            "for an empty text. `first` counts nothing then.",
+        ),
+    ] = None,
 ) -> Response:
-    """List commits of a line by position, oldest first."""
-    question = ("commits", repository, line, first, limit, visible.extent)
+    """List commits of a line by position, oldest first; or search them, the newest first."""
+    question = ("commits", repository, line, first, limit, text, visible.extent)
 
     def read() -> CommitsAnswer:
+        if text is not None:
+            return search_commits(visible.store, visible.line(repository, line), text, limit)
         return list_commits(visible.store, visible.line(repository, line), first, limit)
 
     return cache.get(visible.store, question, read).response(request)

@@ -46,7 +46,7 @@ Compared = Annotated[
     ),
 ]
 First = Annotated[int, Query(ge=0, le=MOST, description="Index of the first listed trace.")]
-Limit = Annotated[int, Query(ge=1, le=100, description="How many traces to list.")]
+Limit = Annotated[int, Query(ge=1, le=2000, description="How many traces to list.")]
 
 
 @router.get("/comparison")

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import and_, bindparam, delete, func, select, update
+from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.store.array_codec import checked, pack, unpack
 from knickpoint.store.commits.commit_rows import CommitRows, RecordedCommits, check_name, listed
-from knickpoint.store.database import Database
+from knickpoint.store.database import Database, contains
 from knickpoint.store.tables import commits as tables
 
 # The order of a line in bytes: runs of neighbouring slots.
@@ -360,6 +360,17 @@ class Commits:
         found = self._rows.find(repository, revision)
         _check_only([each.commit.hash for each in found], repository, revision)
         return found[0] if found else None
+
+    def search(self, line: Line, text: str, *, limit: int) -> list[SlottedCommit]:
+        """List the newest ``limit`` commits of ``line`` with all words of ``text`` in hash, author or subject."""
+        table = tables.commit.c
+        query = select(table.slot).where(table.repository_id == line.repository.id)
+        for word in text.split():
+            query = query.where(or_(*(contains(column, word) for column in (table.hash, table.author, table.subject))))
+        with self._database.reading() as connection:
+            places = (line.positions.get(slot, -1) for slot in connection.execute(query).scalars())
+            newest = sorted((place for place in places if place >= 0), reverse=True)[:limit]
+        return self.get(line.repository, [line.slots[place] for place in newest])
 
     def match(self, repository: Repository, hashes: Sequence[str]) -> dict[str, str]:
         """Return hash → the hash of its commit: the same, else the one it abbreviates, else its longest abbreviation.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from string import ascii_uppercase
 from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Join, and_, case, func, or_, select
@@ -18,12 +17,10 @@ from knickpoint.model.change_point import Condition, Direction, Status
 from knickpoint.model.commit import Line
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import ChangeCondition, ChangeDirection
-from knickpoint.store.database import Database
+from knickpoint.store.database import Database, contains
 from knickpoint.store.findings.rows import number_or_nan
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables.findings import change, change_point, sighting, statement
-
-_LOWERED: Final = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +70,6 @@ class Selection:
     since: datetime | None = None
     before: datetime | None = None
     traces: frozenset[int] | None = None
-
-
-def _contains(column: ColumnElement[str], word: str) -> ColumnElement[bool]:
-    """Return the condition that a text contains ``word``, whatever its case.
-
-    SQLite lowers ASCII letters only. So a word with other letters is searched in each of its usual spellings.
-    """
-    spellings = {word} if word.isascii() else {word, word.lower(), word.upper(), word.title()}
-    lowered = {text.lower() if text.isascii() else text.translate(_LOWERED) for text in spellings}
-    return or_(*(func.lower(column).contains(text, autoescape=True) for text in sorted(lowered | {word.lower()})))
 
 
 def is_unprocessed() -> ColumnElement[bool]:
@@ -151,7 +138,7 @@ def selected(database: Database, selection: Selection) -> list[ColumnElement[boo
     if selection.minimum_sigma > 0:
         clauses.append(func.abs(point.size) >= selection.minimum_sigma * point.deviation)
     columns = (point.trace_key, commit.hash, commit.author, commit.subject)
-    clauses += [or_(*(_contains(column, word) for column in columns)) for word in selection.text.split()]
+    clauses += [or_(*(contains(column, word) for column in columns)) for word in selection.text.split()]
     return clauses + _stated(database, selection) + _concerning(database, selection)
 
 
