@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from knickpoint.bisect.attempt_record import (
     write_session,
 )
 from knickpoint.bisect.attempts import (
-    PROTECTED,
     AttemptEnd,
     AttemptVerdict,
     Measure,
@@ -27,10 +27,10 @@ from knickpoint.bisect.attempts import (
     confirmation_error,
     judge_attempt,
     protected_files,
-    replay_stage,
+    replay_attempt,
 )
 from knickpoint.bisect.comparison import ComparisonRules, MeasuredValue, RoundsJudge
-from knickpoint.bisect.settings import RecipeSettings
+from knickpoint.bisect.settings import PROTECTED, RecipeSettings
 from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.unit_names import Better
 
@@ -119,6 +119,36 @@ def test_a_benchmark_that_does_nothing_or_is_gone_is_no_speed_up(value: float, r
     assert reason in end.reason
 
 
+def test_a_benchmark_that_leaves_rounds_out_is_no_speed_up() -> None:
+    def values(rng: np.random.Generator) -> dict[str, tuple[float, float]]:
+        slow = 100 + rng.normal()
+        return {"parse": (100 + rng.normal(), slow if slow < 101 else float("nan")), "load": (1 + rng.random(), 2.0)}
+
+    end = judged(values)
+    assert end.verdict is AttemptVerdict.CHANGED
+
+
+def test_a_count_that_becomes_constant_is_a_result() -> None:
+    def counted(value: float) -> AttemptVerdict:
+        drawn = noisy(parse=1.0)
+
+        def measure(stage: Stage, rules: ComparisonRules) -> Sequence[JudgedBenchmark]:
+            benchmarks = measuring(drawn)(stage, rules)
+            past = tuple(float(5 + number % 3) for number in range(len(benchmarks[0].past)))
+            return [replace(benchmarks[0], unit="allocations", past=past, new=(value,) * len(past))]
+
+        return judge_attempt(measure, SessionRules(), confirmations=0, seed=1).verdict
+
+    assert counted(4.0) is AttemptVerdict.NOT_FASTER
+    assert counted(0.0) is AttemptVerdict.CHANGED
+
+
+def test_a_gain_that_is_too_good_is_stated_with_a_request_to_look() -> None:
+    end = judged(noisy(parse=0.05))
+    assert end.verdict is AttemptVerdict.CONFIRMED
+    assert end.reason.endswith("look whether it still does what it did")
+
+
 def test_a_session_that_used_up_its_error_says_so() -> None:
     end = judged(noisy(parse=0.9), confirmations=500)
     assert (end.verdict, len(end.stages)) == (AttemptVerdict.UNDECIDED, 1)
@@ -164,8 +194,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_verdicts_follow_from_the_values_in_the_record(seed: int) -> None:
     end = judged(noisy(parse=0.93, load=1.0, print=1.0), seed=seed)
-    for stage in end.stages:
-        assert replay_stage(stage) == {each.trace: each.verdict for each in stage.benchmarks}
+    assert replay_attempt(end, SessionRules(), confirmations=0, seed=seed) == end
     assert differing_attempts(session(end)) == []
 
 

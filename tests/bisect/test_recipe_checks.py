@@ -28,6 +28,10 @@ from knickpoint.model.errors import ConfigError
         ('measure = ["a"]\nalso = { other = "../other" }', "also, 'other', is '../other'"),
         ('measure = ["a"]\nalso = { other = "deps/other" }', "it names the repository 'other'"),
         ('measure = ["a"]\nenvironment = { "A=B" = "x" }', "environment has 'A=B'"),
+        ('measure = ["a"]\nvary = { "A B" = "x" }', "vary has 'A B'"),
+        ('measure = ["a"]\ntest = [""]', "test is not a command"),
+        ('measure = ["a"]\ntest_seconds = 0', "test_seconds is 0"),
+        ('measure = ["a"]\nsame_output = ["../x"]', "same_output is '../x'"),
         ('measure = ["a"]\nformat = "nothing"', "no format is called 'nothing'"),
         ('measure = ["a"]\nrepository = "lib"', "it names the repository 'lib'"),
     ],
@@ -51,3 +55,25 @@ def test_a_recipe_with_all_of_it_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "knickpoint.toml"
     file.write_text('[bisect.quick]\nmeasure = ["a", "b"]\nresults = ["out/**/*.json"]\nprobability = 0.99\n')
     assert read_config(file).bisect["quick"].measure == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('recipes = ["fast"]', "recipes names 'fast', and there is no section [bisect.fast]"),
+        ("most_attempts = 0", "most_attempts is 0"),
+        ("budget_hours = 25", "budget_hours is 25"),
+        ('protect = ["x"]', "unknown key 'protect'"),
+    ],
+)
+def test_bounds_of_attempts_that_cannot_work_are_refused(lines: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "knickpoint.toml"
+    file.write_text(f'[try]\n{lines}\n[bisect.quick]\nmeasure = ["a"]\n')
+    with pytest.raises(ConfigError) as refused:
+        read_config(file)
+    assert (refused.value.message, refused.value.where) == (message, f"{file}, [try]")
+
+
+def test_what_only_attempts_use_does_not_make_another_probe() -> None:
+    plain = RecipeSettings("quick", measure=("a",))
+    assert plain.digest == RecipeSettings("quick", measure=("a",), test=("b",), vary={"SIZE": "2"}).digest

@@ -12,6 +12,8 @@ from tests.bisect.runner.projects import project
 from tests.cli.conftest import Knick, Ran
 from tests.repositories import GitRepository
 
+from knickpoint.bisect.attempt_record import attempting
+
 Make = Callable[[str], GitRepository]
 
 
@@ -20,7 +22,7 @@ def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyP
     made = new_repository("project")
     monkeypatch.chdir(made.directory)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (made.directory / ".git" / "info" / "exclude").write_text("knick-try.json\n")
+    (made.directory / ".git" / "info" / "exclude").write_text("knick-try.json*\n")
     return made
 
 
@@ -78,6 +80,20 @@ def test_values_that_were_edited_in_the_record_are_noticed(knick: Knick, reposit
     assert "The verdicts of 1 do not follow" in knick("try", "report").output
 
 
+@pytest.mark.parametrize("forged", [{"verdict": "confirmed faster"}, {"verdict": "confirmed faster", "stages": []}])
+def test_a_verdict_that_was_edited_in_the_record_is_noticed(
+    knick: Knick, repository: GitRepository, forged: dict[str, object]
+) -> None:
+    base, equal = project(repository, [10.0, "10.00"])
+    start(knick, base)
+    knick("try", "attempt", equal)
+    file = Path("knick-try.json")
+    record = json.loads(file.read_text())
+    record["attempts"][0]["end"].update(forged)
+    file.write_text(json.dumps(record))
+    assert "The verdicts of 1 do not follow" in knick("try", "report").output
+
+
 def test_an_attempt_that_was_interrupted_counts(knick: Knick, repository: GitRepository) -> None:
     base, faster = project(repository, [10.0, 9.0])
     start(knick, base)
@@ -113,6 +129,131 @@ def test_what_cannot_be_done_is_said_in_one_line(
     ran = knick("try", *arguments)
     assert (ran.code, ran.errors.count("\n")) == (2, 1)
     assert message in ran.errors
+
+
+# A recipe of the configuration, with what counts against an attempt.
+
+_MEASURE = """
+import hashlib, json, os, pathlib
+text = pathlib.Path("built.txt").read_text()
+size = 1 if "cached" in text else int(os.environ.get("SIZE", "1"))
+seed = os.environ["KNICKPOINT_COMMIT"] + os.environ["KNICKPOINT_PROBE"]
+noise = int(hashlib.sha256(seed.encode()).hexdigest()[:8], 16) / 2**32 - 0.5
+value = float(text.split()[0]) * size + noise * 0.02
+pathlib.Path("out.json").write_text(json.dumps([
+    {"benchmark": "render", "value": value, "unit": "ms", "commit": os.environ["KNICKPOINT_COMMIT"]}]))
+if "silent" not in text:
+    pathlib.Path("answer.txt").write_text(text.partition(" ")[2].replace("cached", ""))
+"""
+
+
+def configure(repository: GitRepository, *lines: str, section: str = "") -> None:
+    recipe = [
+        f"build = {json.dumps([sys.executable, 'build.py'])}",
+        f"measure = {json.dumps([sys.executable, '-c', _MEASURE])}",
+        'results = ["out.json"]',
+        *lines,
+    ]
+    file = repository.directory / "knickpoint.toml"
+    file.write_text("\n".join([section, "[bisect.quick]", *recipe, ""]))
+
+
+def begin(knick: Knick, base: str) -> Ran:
+    return knick("try", "start", "--base", base, "--error", "0.2", "--most-rounds", "6")
+
+
+def test_failing_tests_count_against_a_faster_attempt(knick: Knick, repository: GitRepository) -> None:
+    base, good, wrong = project(repository, [10.0, 9.0, 8.0])
+    check = [sys.executable, "-c", "import sys; sys.exit('8' in open('built.txt').read() and 'error: 8 is wrong')"]
+    configure(repository, f"test = {json.dumps(check)}")
+    assert begin(knick, base).code == 0
+    ran = knick("try", "attempt", wrong)
+    assert (ran.code, ran.output.split(": ", 1)[1]) == (
+        1,
+        "tests fail: test ended with exit code 1: error: 8 is wrong\n",
+    )
+    assert knick("try", "attempt", good).code == 0
+    stages = [each["end"]["stages"] for each in json.loads(Path("knick-try.json").read_text())["attempts"]]
+    assert [len(each) for each in stages] == [1, 3]
+    assert stages[1][1]["rules"]["false_positives"] == pytest.approx(0.1)
+    assert "All verdicts follow" in knick("try", "report").output
+
+
+def test_tests_that_fail_at_the_base_are_not_blamed_on_an_attempt(knick: Knick, repository: GitRepository) -> None:
+    base, faster = project(repository, [10.0, 9.0])
+    configure(repository, 'test = ["false"]')
+    begin(knick, base)
+    ran = knick("try", "attempt", faster)
+    assert (ran.code, "the tests fail at the base as well" in ran.errors) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [("9.0 sum=3", "confirmed faster"), ("9.0 sum=4", "changed results"), ("9.0 sum=3 silent", "changed results")],
+)
+def test_an_output_that_differs_from_that_of_the_base_is_not_a_speed_up(
+    knick: Knick, repository: GitRepository, text: str, verdict: str
+) -> None:
+    base, _ = project(repository, ["10.0 sum=3", text])
+    (faster,) = repository.commit_files([("Write the answer beforehand", {"answer.txt": "sum=3"})])
+    configure(repository, 'same_output = ["*answer.txt"]')
+    begin(knick, base)
+    assert knick("try", "attempt", faster).output.split(": ")[1] == verdict
+
+
+def test_an_attempt_that_ignores_its_input_is_no_speed_up(knick: Knick, repository: GitRepository) -> None:
+    base, faster, cached = project(repository, ["10.0", "9.0", "9.0 cached"])
+    configure(repository, 'vary = { SIZE = "2" }')
+    begin(knick, base)
+    assert knick("try", "attempt", faster).code == 0
+    ran = knick("try", "attempt", cached)
+    assert "changed measurement: no longer depends on its input (SIZE=2): ,benchmark=render," in ran.output
+    assert "All verdicts follow" in knick("try", "report").output
+
+
+def test_the_configuration_names_what_is_protected(knick: Knick, repository: GitRepository) -> None:
+    base, faster = project(repository, [10.0, 9.0])
+    (other,) = repository.commit_files([("Change the benchmark", {"bench.py": "pass"})])
+    configure(repository, section='[try]\nprotected = ["value.*"]')
+    begin(knick, base)
+    assert "it changes value.txt" in knick("try", "attempt", faster).output
+    assert "it changes value.txt\n" in knick("try", "attempt", other).output
+
+
+def test_the_time_of_an_attempt_is_bounded(knick: Knick, repository: GitRepository) -> None:
+    base, faster = project(repository, [10.0, 9.0])
+    start(knick, base)
+    ran = knick("try", "attempt", faster, "--most-minutes", "0.0001")
+    assert "not decided within the budget: its time " in ran.output
+    assert "All verdicts follow" in knick("try", "report").output
+
+
+def test_two_attempts_of_a_session_are_not_made_at_once(knick: Knick, repository: GitRepository) -> None:
+    base, faster = project(repository, [10.0, 9.0])
+    start(knick, base)
+    with attempting(Path("knick-try.json")):
+        ran = knick("try", "attempt", faster)
+    assert (ran.code, "an attempt of this session is being measured" in ran.errors) == (2, True)
+    assert "attempts" not in json.loads(Path("knick-try.json").read_text())
+
+
+def test_the_work_tree_is_tried_and_kept(knick: Knick, repository: GitRepository) -> None:
+    base, _ = project(repository, [10.0, "10.00"])
+    start(knick, base)
+    assert "has no edits" in knick("try", "attempt", "--work-tree").errors
+    (repository.directory / "value.txt").write_text("9.0")
+    before = repository.git("status", "--porcelain")
+    assert knick("try", "attempt", "--work-tree").code == 0
+    assert repository.git("status", "--porcelain") == before
+    assert repository.git("stash", "list") == ""
+    (tried,) = json.loads(Path("knick-try.json").read_text())["attempts"]
+    assert repository.git("show", f"{tried['commit']}:value.txt") == "9.0"
+    repository.git("gc", "--quiet", "--prune=now")
+    assert repository.git("rev-parse", f"refs/knickpoint/attempts/{tried['commit']}") == tried["commit"]
+    assert f"`{tried['commit'][:12]}`, work tree |" in knick("try", "report").output
+    (repository.directory / "bench.py").write_text("pass")
+    repository.git("add", "bench.py")
+    assert "it changes bench.py" in knick("try", "attempt", "--work-tree").output
 
 
 def test_edits_that_are_not_committed_are_refused(knick: Knick, repository: GitRepository) -> None:

@@ -26,7 +26,7 @@ from knickpoint.watch.alert_run.run import run_alerts
 _TOP = Path(__file__).parent.parent.parent
 _PAGES = [_TOP / "README.md", _TOP / "docs" / "quick-start.md", *sorted(_TOP.glob("docs/guide/**/*.md"))]
 
-_SECTIONS = tuple(f"[{name}" for name in (*Config.__dataclass_fields__, "[ingest"))
+_SECTIONS = tuple(f"[{name.removesuffix('_')}" for name in (*Config.__dataclass_fields__, "[ingest"))
 
 
 def _blocks(page: Path, language: str) -> list[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.bisect.attempts import AttemptEnd, AttemptVerdict, SessionRules, Stage, replay_stage
+from knickpoint.bisect.attempts import AttemptEnd, AttemptVerdict, SessionRules, Stage, replay_attempt
+from knickpoint.bisect.runner import try_lock
 from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
@@ -26,12 +28,16 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A commit that was tried, when and for how many seconds; ``end`` is None until it is judged."""
+    """A commit that was tried, when and for how many seconds; ``end`` is None until it is judged.
+
+    Of edits that were not committed, ``work_tree`` is true, and the commit is kept below ``refs/knickpoint/attempts``.
+    """
 
     commit: str
     began: datetime
     seconds: float = 0.0
     end: AttemptEnd | None = None
+    work_tree: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,31 @@ class AttemptSession:
             attempt.end is None or any(each.stage is Stage.CONFIRM for each in attempt.end.stages)
             for attempt in self.attempts
         )
+
+
+@contextmanager
+def attempting(path: Path) -> Iterator[int]:
+    """Hold the record for an attempt; the value is the open file of the lock, which has the id of this process.
+
+    Raises:
+        InputError: another attempt of the session is being measured.
+    """
+    held = try_lock(lock_of(path))
+    if held is None:
+        raise InputError(
+            "an attempt of this session is being measured", where=str(path), remedy="Wait for its end, and try again."
+        )
+    try:
+        os.truncate(held, 0)
+        os.pwrite(held, str(os.getpid()).encode(), 0)
+        yield held
+    finally:
+        os.close(held)
+
+
+def lock_of(path: Path) -> Path:
+    """Return the file that who measures an attempt of a record has locked."""
+    return path.with_name(f"{path.name}.lock")
 
 
 def write_session(path: Path, session: AttemptSession) -> None:
@@ -123,19 +154,34 @@ def _same(value: object, default: object) -> bool:
     return both_nan or (type(value) is type(default) and value == default)
 
 
+_WITHOUT_STAGES: Final = frozenset({AttemptVerdict.CHANGED, AttemptVerdict.FAILED, AttemptVerdict.UNDECIDED})
+"""Verdicts that may rest on no values."""
+
+
 def differing_attempts(session: AttemptSession) -> list[int]:
-    """Judge the values of all stages anew, and return the numbers of attempts whose verdicts do not follow from them."""
+    """Judge all values anew, and return the numbers of attempts whose verdicts or claims do not follow from them."""
     return [
         number
         for number, attempt in enumerate(session.attempts, 1)
-        if attempt.end
-        and any(
-            replay_stage(stage).get(each.trace) is not each.verdict
-            for stage in attempt.end.stages
-            for each in stage.benchmarks
-            if each.new and each.past
-        )
+        if attempt.end and not _follows(session, number, attempt.end)
     ]
+
+
+def _follows(session: AttemptSession, number: int, end: AttemptEnd) -> bool:
+    if not end.stages:
+        return end.verdict in _WITHOUT_STAGES
+    before = replace(session, attempts=session.attempts[: number - 1])
+    anew = replay_attempt(end, session.rules, confirmations=before.confirmations, seed=number - 1)
+    return _said(anew) == _said(end)
+
+
+def _said(end: AttemptEnd) -> object:
+    """Return all that an end says, without digits that another order of sums could change."""
+    return (
+        end.verdict,
+        [(each.trace, f"{each.low:.9g}", f"{each.high:.9g}") for each in end.claims],
+        [{each.trace: each.verdict for each in stage.benchmarks} for stage in end.stages],
+    )
 
 
 def write_report(session: AttemptSession) -> str:
@@ -160,7 +206,8 @@ def write_report(session: AttemptSession) -> str:
         verdict = each.end.verdict.value if each.end else "interrupted"
         reason = each.end.reason if each.end else "its measurements are lost; it counts as a confirmation"
         bold = "**" if each.end and each.end.verdict is AttemptVerdict.CONFIRMED else ""
-        lines.append(f"| {number} | `{each.commit[:12]}` | {bold}{verdict}{bold} | `{_code(reason)}` |")
+        kind = ", work tree" if each.work_tree else ""
+        lines.append(f"| {number} | `{each.commit[:12]}`{kind} | {bold}{verdict}{bold} | `{_code(reason)}` |")
     agreeing = "All verdicts follow from the values in the record."
     names = ", ".join(map(str, differing))
     lines += [

@@ -11,15 +11,15 @@ DeMets 1983) over confirmations instead of attempts: those that do not look fast
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatch
 from typing import Final
 
 from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.paired_values import MeasuredValue, fewest_rounds
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import InputError, KnickpointError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import percent_text
@@ -27,17 +27,14 @@ from knickpoint.model.step import Verdict
 from knickpoint.model.unit import read_unit
 from knickpoint.model.unit_names import Better
 
-PROTECTED: Final = (
-    "*bench*", "*perf*", "*fixture*", "*testdata*", "*/data/*", "data/*", "*conftest.py",
-    "*Makefile*", "*.mk", "*CMakeLists.txt", "*.cmake", "*meson*", "*BUILD*", "*.bazel*", "*WORKSPACE*",
-    "*pyproject.toml", "*setup.py", "*setup.cfg", "*requirements*.txt", "*Cargo.*", "*.cargo/*", "*build.rs",
-    "*rust-toolchain*", "*package*.json", "*tsconfig*.json", "*go.mod", "*go.sum", "*pom.xml", "*.gradle*", "*.lock",
-    "*Dockerfile*", ".github/*", ".gitlab*", ".gitmodules", "*knickpoint.toml",
-)  # fmt: skip
-"""Patterns of paths that an attempt must not change: benchmarks, their data, how they are built and run."""
-
 _FEWEST_CONSTANT: Final = 3
 """Values that have to be equal before a benchmark counts as one that does nothing."""
+
+_VARYING: Final = frozenset({"time", "frequency", "J", "W"})
+"""Dimensions that no machine measures twice alike; rates and units that are not known vary as well."""
+
+_SUSPICIOUS: Final = 0.9
+"""Share of a level from which on a gain is stated with a request to look what it is."""
 
 
 class Stage(Enum):
@@ -55,6 +52,8 @@ class AttemptVerdict(Enum):
     NOT_FASTER = "not faster"
     UNDECIDED = "not decided within the budget"
     WORSE = "something is worse"
+    TESTS = "tests fail"
+    OUTPUT = "changed results"
     CHANGED = "changed measurement"
     FAILED = "failed"
 
@@ -79,7 +78,7 @@ class SessionRules:
 
     def __post_init__(self) -> None:
         """Raise InputError where no attempt could ever be confirmed."""
-        if fewest_rounds(self.most_rounds, confirmation_error(self.error, 1)) is None:
+        if fewest_rounds(self.most_rounds, min(self.screen, confirmation_error(self.error, 1))) is None:
             raise InputError(
                 f"{self.most_rounds} rounds cannot confirm anything at an error of {percent_text(self.error)}",
                 where="--most-rounds, --error",
@@ -121,47 +120,92 @@ class AttemptEnd:
     claims: tuple[JudgedBenchmark, ...] = ()
 
 
+class OutOfTimeError(KnickpointError):
+    """The time of an attempt is used up before a stage begins."""
+
+
+Refusal = tuple[AttemptVerdict, str]
+"""A verdict that no speed-up makes up for, and why."""
+
 Measure = Callable[[Stage, ComparisonRules], Sequence[JudgedBenchmark]]
 """Makes a comparison by some rules from measurements that nothing else uses."""
 
+CheckAttempt = Callable[[StageResult, frozenset[str]], Refusal | None]
+"""Tests an attempt that looks faster in the benchmarks of some keys, before it is confirmed."""
 
-def judge_attempt(  # noqa: PLR0911  # one return a verdict
-    measure: Measure, rules: SessionRules, *, confirmations: int, seed: int
+
+def judge_attempt(
+    measure: Measure,
+    rules: SessionRules,
+    *,
+    confirmations: int,
+    seed: int,
+    check: CheckAttempt = lambda _result, _faster: None,
 ) -> AttemptEnd:
     """Measure and judge one attempt in a session that made ``confirmations`` confirmations before."""
-    stages: list[StageResult] = []
+    judging = _Judging(measure, rules, confirmations, seed)
+    try:
+        return judging.screen(check)
+    except OutOfTimeError as late:
+        return judging.end(AttemptVerdict.UNDECIDED, late.message)
 
-    def make(stage: Stage) -> StageResult:
+
+@dataclass
+class _Judging:
+    """An attempt that is being judged, with the stages that it has passed."""
+
+    measure: Measure
+    rules: SessionRules
+    confirmations: int
+    seed: int
+    stages: list[StageResult] = field(default_factory=list)
+
+    def end(self, verdict: AttemptVerdict, reason: str, claims: Sequence[JudgedBenchmark] = ()) -> AttemptEnd:
+        return AttemptEnd(verdict, reason, tuple(self.stages), tuple(claims))
+
+    def screen(self, check: CheckAttempt) -> AttemptEnd:
+        screened = self._make(Stage.SCREEN)
+        if refused := _refusal(screened):
+            return self.end(*refused)
+        faster = screened.traces(Verdict.IMPROVED)
+        if not faster and any(each.verdict is Verdict.NO_DATA and not each.settled for each in screened.benchmarks):
+            return self.end(AttemptVerdict.UNDECIDED, "its time was used up after too few rounds")
+        if not faster:
+            return self.end(AttemptVerdict.NOT_FASTER, _not_faster(screened))
+        if refused := check(screened, faster):
+            return self.end(*refused)
+        return self._confirm(faster)
+
+    def _confirm(self, faster: frozenset[str]) -> AttemptEnd:
+        rules, made = self.rules, self.confirmations
+        if fewest_rounds(rules.most_rounds, confirmation_error(rules.error, made + 1)) is None:
+            used = f"{counted(made, 'confirmation')} used up the error of the session"
+            return self.end(AttemptVerdict.UNDECIDED, f"{used}: start another one, or allow more rounds")
+        confirmed = self._make(Stage.CONFIRM)
+        if refused := _refusal(confirmed):
+            return self.end(*refused)
+        faster &= confirmed.traces(Verdict.IMPROVED)
+        if not faster:
+            return self.end(AttemptVerdict.NOT_FASTER, "it looked faster, and fresh measurements do not confirm it")
+        return self._size(faster)
+
+    def _size(self, faster: frozenset[str]) -> AttemptEnd:
+        sized = self._make(Stage.SIZE)
+        if refused := _refusal(sized):
+            return self.end(*refused)
+        claims = [each for each in sized.benchmarks if each.trace in faster and _excludes_zero(each)]
+        if not claims:
+            return self.end(AttemptVerdict.UNDECIDED, "it is faster by too little for the size to be known")
+        reason = "; ".join(claim_text(each) for each in claims)
+        if any(max(abs(each.low), abs(each.high)) > _SUSPICIOUS for each in claims):
+            reason += "; look whether it still does what it did"
+        return self.end(AttemptVerdict.CONFIRMED, reason, claims)
+
+    def _make(self, stage: Stage) -> StageResult:
         # The seeds of the stages differ, so that no order of measurements is repeated.
-        chosen = rules.of_stage(stage, confirmations + 1, 3 * seed + len(stages))
-        stages.append(StageResult(stage, chosen, tuple(measure(stage, chosen))))
-        return stages[-1]
-
-    def end(verdict: AttemptVerdict, reason: str, claims: Sequence[JudgedBenchmark] = ()) -> AttemptEnd:
-        return AttemptEnd(verdict, reason, tuple(stages), tuple(claims))
-
-    screened = make(Stage.SCREEN)
-    if refused := _refusal(screened):
-        return end(*refused)
-    faster = screened.traces(Verdict.IMPROVED)
-    if not faster:
-        return end(AttemptVerdict.NOT_FASTER, _not_faster(screened))
-    if fewest_rounds(rules.most_rounds, confirmation_error(rules.error, confirmations + 1)) is None:
-        used = f"{counted(confirmations, 'confirmation')} used up the error of the session"
-        return end(AttemptVerdict.UNDECIDED, f"{used}: start another one, or allow more rounds")
-    confirmed = make(Stage.CONFIRM)
-    if refused := _refusal(confirmed):
-        return end(*refused)
-    faster &= confirmed.traces(Verdict.IMPROVED)
-    if not faster:
-        return end(AttemptVerdict.NOT_FASTER, "it looked faster, and fresh measurements do not confirm it")
-    sized = make(Stage.SIZE)
-    if refused := _refusal(sized):
-        return end(*refused)
-    claims = [each for each in sized.benchmarks if each.trace in faster and _excludes_zero(each)]
-    if not claims:
-        return end(AttemptVerdict.UNDECIDED, "it is faster by too little for the size to be known")
-    return end(AttemptVerdict.CONFIRMED, "; ".join(claim_text(each) for each in claims), claims)
+        chosen = self.rules.of_stage(stage, self.confirmations + 1, 3 * self.seed + len(self.stages))
+        self.stages.append(StageResult(stage, chosen, tuple(self.measure(stage, chosen))))
+        return self.stages[-1]
 
 
 def claim_text(claim: JudgedBenchmark) -> str:
@@ -177,7 +221,7 @@ def _excludes_zero(claim: JudgedBenchmark) -> bool:
     return claim.low > 0 if claim.better is Better.HIGHER else claim.high < 0
 
 
-def _refusal(result: StageResult) -> tuple[AttemptVerdict, str] | None:
+def _refusal(result: StageResult) -> Refusal | None:
     """Return the verdict on an attempt that no speed-up makes up for: one that is worse, or measures nothing."""
     idle = [each.trace for each in result.benchmarks if _does_nothing(each)]
     if idle:
@@ -185,15 +229,21 @@ def _refusal(result: StageResult) -> tuple[AttemptVerdict, str] | None:
     gone = [each.trace for each in result.benchmarks if each.vanished or each.failed]
     if gone:
         return AttemptVerdict.CHANGED, f"without results: {_names(gone)}"
+    partial = [each.trace for each in result.benchmarks if len(each.new) < len(each.past)]
+    if partial:
+        return AttemptVerdict.CHANGED, f"without results in some rounds: {_names(partial)}"
     worse = sorted(result.traces(Verdict.REGRESSED))
     return (AttemptVerdict.WORSE, f"regressed: {_names(worse)}") if worse else None
 
 
 def _does_nothing(each: JudgedBenchmark) -> bool:
-    """Return True if the attempt measures 0, or always the same, where the base has a time that varies."""
-    if len(each.new) < _FEWEST_CONSTANT or len(set(each.new)) > 1 or len(set(each.past)) < _FEWEST_CONSTANT:
+    """Return True if the attempt measures 0, or always the same, where the base has a value that varies."""
+    if len(each.new) < _FEWEST_CONSTANT or len(set(each.new)) > 1:
         return False
-    return each.new[0] == 0 or read_unit(each.unit).dimension == "time"
+    dimension = read_unit(each.unit).dimension
+    noisy = dimension in _VARYING or dimension.startswith("?") or "/" in dimension
+    varied = len(set(each.past)) >= _FEWEST_CONSTANT
+    return (noisy or varied) and 0 not in each.past if each.new[0] == 0 else noisy and varied
 
 
 def _not_faster(result: StageResult) -> str:
@@ -210,14 +260,33 @@ def protected_files(changed: Sequence[str], patterns: Sequence[str]) -> list[str
     return [path for path in changed if any(fnmatch(path.lower(), pattern.lower()) for pattern in patterns)]
 
 
-def replay_stage(result: StageResult) -> Mapping[str, Verdict]:
-    """Judge the values of a stage anew, and return trace → verdict: the record needs no trust in who wrote it."""
-    judge = RoundsJudge(result.rules)
-    for number in range(max((len(each.new) for each in result.benchmarks), default=0)):
+def replay_attempt(end: AttemptEnd, rules: SessionRules, *, confirmations: int, seed: int) -> AttemptEnd:
+    """Judge the values of an attempt anew: the record needs no trust in who wrote it.
+
+    The rules of each stage follow from those of the session; a stage that is missing leaves the attempt undecided. What
+    tests and outputs said is taken from ``end``, which has no values of them.
+    """
+    stages = list(end.stages)
+
+    def measure(stage: Stage, chosen: ComparisonRules) -> Sequence[JudgedBenchmark]:
+        if not stages or stages[0].stage is not stage:
+            raise OutOfTimeError("the record ends here")
+        return _judged_anew(stages.pop(0), chosen)
+
+    told = {AttemptVerdict.TESTS, AttemptVerdict.OUTPUT, AttemptVerdict.CHANGED}
+    checked = (end.verdict, end.reason) if len(end.stages) == 1 and end.verdict in told else None
+    return judge_attempt(measure, rules, confirmations=confirmations, seed=seed, check=lambda _result, _faster: checked)
+
+
+def _judged_anew(result: StageResult, rules: ComparisonRules) -> list[JudgedBenchmark]:
+    """Judge the rounds of a stage; a benchmark that lacks values in some rounds stays as it is recorded."""
+    whole = [each for each in result.benchmarks if each.new and len(each.new) == len(each.past)]
+    judge = RoundsJudge(rules)
+    for number in range(min(rules.most_rounds, max((len(each.new) for each in whole), default=0))):
         base, head = (
             {
                 each.trace: MeasuredValue(values[number], each.unit, each.better)
-                for each in result.benchmarks
+                for each in whole
                 if number < len(values := each.past if side == "base" else each.new)
             }
             for side in ("base", "head")
@@ -225,4 +294,5 @@ def replay_stage(result: StageResult) -> Mapping[str, Verdict]:
         if not number:
             judge.warm_up(base, head)
         judge.add(base, head)
-    return {each.trace: each.verdict for each in judge.benchmarks}
+    found = {each.trace: each for each in judge.benchmarks}
+    return [found.get(each.trace, each) for each in result.benchmarks]

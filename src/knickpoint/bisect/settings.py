@@ -1,4 +1,4 @@
-"""The settings of bisection: recipes, devices, schedules."""
+"""The settings of what measures commits: recipes, devices, schedules, attempts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ _NOT_OF_THE_PROBE = frozenset(
         "minimum_effect",
         "repeats",
         "same_machine",
+        "test",
+        "test_seconds",
+        "same_output",
+        "vary",
     }
 )
 
@@ -75,6 +79,12 @@ class RecipeSettings:
         same_machine: the devices measure like the machines whose results the traces have. Then results of probes join
             these traces. Without it, they do only where they name the same machine; others stay in the journal of the
             bisection.
+        test: command that tests a commit. An attempt to make something faster whose tests fail is not faster.
+        test_seconds: time limit of the test command.
+        same_output: files that the measure command writes, below the worktree, as in `out/*.txt`, and whose content an
+            attempt must not change.
+        vary: variables of a second input, as in `SIZE = "2000"`. A benchmark whose time depends on it at the base has
+            to depend on it in an attempt, too.
     """
 
     name: str
@@ -101,6 +111,10 @@ class RecipeSettings:
     minimum_effect: float = 0.0
     budget_hours: float = 24.0
     same_machine: bool = False
+    test: tuple[str, ...] = ()
+    test_seconds: float = 3600.0
+    same_output: tuple[str, ...] = ()
+    vary: Mapping[str, str] = field(default_factory=dict)
 
     def probes_allowed(self, commits: int) -> int:
         """Return the most probes that a search among so many commits may make, so that none goes on for ever."""
@@ -202,6 +216,34 @@ class PoolSettings:
     space_megabytes: int = 20_000
 
 
+PROTECTED: Final = (
+    "*bench*", "*perf*", "*fixture*", "*testdata*", "*/data/*", "data/*", "*conftest.py",
+    "*Makefile*", "*.mk", "*CMakeLists.txt", "*.cmake", "*meson*", "*BUILD*", "*.bazel*", "*WORKSPACE*",
+    "*pyproject.toml", "*setup.py", "*setup.cfg", "*requirements*.txt", "*Cargo.*", "*.cargo/*", "*build.rs",
+    "*rust-toolchain*", "*package*.json", "*tsconfig*.json", "*go.mod", "*go.sum", "*pom.xml", "*.gradle*", "*.lock",
+    "*Dockerfile*", ".github/*", ".gitlab*", ".gitmodules", ".gitattributes", "*knickpoint.toml",
+)  # fmt: skip
+"""Patterns of paths that an attempt must not change: benchmarks, their data, how they are built and run."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrySettings:
+    """Bound the sessions of attempts to make something faster; ``[try]``.
+
+    Attributes:
+        protected: patterns of paths that an attempt must not change, in any case; `*` stands for `/` as well. A list of
+            your own replaces the default.
+        recipes: names of the recipes that agents may use. Without any, all of them.
+        most_attempts: attempts that an agent may make in one session.
+        budget_hours: hours that attempts of agents may take within a day.
+    """
+
+    protected: tuple[str, ...] = PROTECTED
+    recipes: tuple[str, ...] = ()
+    most_attempts: int = 100
+    budget_hours: float = 8.0
+
+
 # Check a recipe, from the configuration or the command line, as far as its types cannot.
 
 
@@ -223,7 +265,8 @@ def check_recipe(recipe: RecipeSettings, where: str) -> None:
             where=where,
             remedy='Add the command that measures, as in measure = ["make", "bench"].',
         )
-    for name, command in (("prepare", recipe.prepare), ("build", recipe.build), ("measure", recipe.measure)):
+    commands = {"prepare": recipe.prepare, "build": recipe.build, "measure": recipe.measure, "test": recipe.test}
+    for name, command in commands.items():
         if command and (not command[0] or any("\0" in part for part in command)):
             raise ConfigError(f"{name} is not a command", where=where, remedy="Give a program and its arguments.")
     if recipe.find and not recipe.results:
@@ -234,11 +277,12 @@ def check_recipe(recipe: RecipeSettings, where: str) -> None:
         )
     _check_numbers(recipe, where)
     _check_paths(recipe, where)
-    for name, value in recipe.environment.items():
-        if not _VARIABLE.fullmatch(name) or "\0" in value:
-            raise ConfigError(
-                f"environment has {name!r}, which is not a variable", where=where, remedy="Use letters, digits and _."
-            )
+    for setting, variables in (("environment", recipe.environment), ("vary", recipe.vary)):
+        for name, value in variables.items():
+            if not _VARIABLE.fullmatch(name) or "\0" in value:
+                raise ConfigError(
+                    f"{setting} has {name!r}, which is not a variable", where=where, remedy="Use letters, digits and _."
+                )
 
 
 def _check_numbers(recipe: RecipeSettings, where: str) -> None:
@@ -246,6 +290,7 @@ def _check_numbers(recipe: RecipeSettings, where: str) -> None:
         "prepare_seconds": recipe.prepare_seconds,
         "build_seconds": recipe.build_seconds,
         "measure_seconds": recipe.measure_seconds,
+        "test_seconds": recipe.test_seconds,
     }
     for name, value, wanted, fits in (
         *((name, value, "more than 0", value > 0) for name, value in seconds.items()),
@@ -269,6 +314,7 @@ def _check_numbers(recipe: RecipeSettings, where: str) -> None:
 def _check_paths(recipe: RecipeSettings, where: str) -> None:
     places = [("results", path) for path in recipe.results]
     places += [("artefact", path) for path in recipe.artefact]
+    places += [("same_output", path) for path in recipe.same_output]
     places += [(f"also, {name!r},", path) for name, path in recipe.also.items()]
     for name, path in places:
         parts = path.split("/")

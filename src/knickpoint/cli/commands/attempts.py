@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,16 +13,12 @@ import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
-from knickpoint.cli.options import minimum_effect_option
+from knickpoint.cli.options import instance_option, minimum_effect_option
 from knickpoint.cli.terminal import announcer, note
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
-    from knickpoint.bisect.attempt_record import AttemptSession
-    from knickpoint.bisect.attempts import AttemptEnd, Stage
-    from knickpoint.bisect.comparison import ComparisonRules
     from knickpoint.history import Git
-    from knickpoint.model.judged_benchmark import JudgedBenchmark
 
 _RECORD: Final = "knick-try.json"
 _NOT_CONFIRMED: Final = 1
@@ -75,6 +71,7 @@ def command() -> None:
 @record_option
 @click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
 @measuring_options
+@instance_option
 def start(
     *,
     base: str,
@@ -84,12 +81,14 @@ def start(
     patterns: tuple[str, ...],
     record: Path,
     options: SearchOptions,
+    instance: str | None,
 ) -> None:
     """Begin a session: what attempts are compared with, and COMMAND, which measures as in `knick compare`."""
     from knickpoint.bisect.attempt_record import AttemptSession, write_session
-    from knickpoint.bisect.attempts import PROTECTED, SessionRules
+    from knickpoint.bisect.attempts import SessionRules
     from knickpoint.bisect.coordinator.revision_range import find_revision
     from knickpoint.bisect.pool import machine_name
+    from knickpoint.bisect.settings import PROTECTED
     from knickpoint.cli.commands.bisect.search import nearest_configuration
 
     if record.exists():
@@ -98,7 +97,7 @@ def start(
             where=str(record),
             remedy="Go on with knick try attempt, or name another file with --record.",
         )
-    config, _ = nearest_configuration(None, options.repository)
+    config, _ = nearest_configuration(instance, options.repository)
     git = _git(options.repository)
     session = AttemptSession(
         location=str(git.directory),
@@ -107,7 +106,7 @@ def start(
         machine=machine_name(),
         started=datetime.now(UTC),
         rules=SessionRules(error=error, minimum_effect=minimum_effect, most_rounds=most_rounds),
-        protected=(*PROTECTED, *patterns),
+        protected=(*(config.try_.protected if config else PROTECTED), *patterns),
         added_params=options.added_params,
     )
     write_session(record, session)
@@ -116,6 +115,14 @@ def start(
 
 @command.command("attempt")
 @click.argument("commit", default="HEAD")
+@click.option("--work-tree", is_flag=True, help="Try the edits of tracked files that are not committed.")
+@click.option(
+    "--most-minutes",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="N",
+    help="Time of this attempt; after it, no further round begins. Default: no limit.",
+)
 @record_option
 @click.option(
     "--workspace",
@@ -124,25 +131,57 @@ def start(
     metavar="DIR",
     help="Directory where commits are checked out and built. Default: knickpoint/bisect in the user's cache directory.",
 )
-def attempt(*, commit: str, record: Path, workspace: Path | None) -> None:
+@click.option("--held", is_flag=True, hidden=True, help="The program that starts this one holds the lock.")
+@instance_option
+def attempt(
+    *,
+    commit: str,
+    work_tree: bool,
+    most_minutes: float,
+    record: Path,
+    workspace: Path | None,
+    held: bool,
+    instance: str | None,
+) -> None:
     """Measure COMMIT, by default the one that is checked out, and judge it.
 
     The exit code is 0 when it is confirmed to be faster, 1 when it is not, and 2 when the base cannot be measured.
     """
-    from knickpoint.bisect.attempt_record import Attempt, read_session, write_session
+    from knickpoint.bisect.attempt_record import Attempt, attempting, read_session, write_session
+    from knickpoint.bisect.attempt_run import AttemptRun, choose_commit, store_work_tree
     from knickpoint.bisect.attempts import AttemptVerdict
+    from knickpoint.bisect.runner import Workspace
+    from knickpoint.cli.commands.bisect.search import naming_of, nearest_configuration
 
-    session = read_session(record)
-    git = _git(Path(session.location))
-    chosen = _chosen(git, session, commit)
-    # The attempt is in the record before it is measured: one that is interrupted counts.
-    begun = Attempt(chosen, datetime.now(UTC))
-    write_session(record, replace(session, attempts=(*session.attempts, begun)))
-    started = time.monotonic()
-    with interrupted_by_end():
-        end = _judge(git, session, chosen, (workspace or default_workspace()).expanduser().absolute())
-    done = replace(begun, seconds=round(time.monotonic() - started, 1), end=end)
-    write_session(record, replace(session, attempts=(*session.attempts, done)))
+    with nullcontext() if held else attempting(record), interrupted_by_end():
+        session = read_session(record)
+        git = _git(Path(session.location))
+        if work_tree:
+            commit = store_work_tree(git)
+        elif commit == "HEAD" and git.run("status", "--porcelain", "--untracked-files=no").strip():
+            raise InputError(
+                "the work tree has edits that are not committed", remedy="Commit them, or try them with --work-tree."
+            )
+        chosen = choose_commit(git, session, commit)
+        config, _ = nearest_configuration(instance, git.directory)
+        run = AttemptRun(
+            git,
+            session,
+            Workspace(
+                (workspace or default_workspace()).expanduser().absolute(),
+                config.pool.space_megabytes if config else 20_000,
+            ),
+            naming_of(config),
+            most_minutes,
+            announcer(err=True),
+        )
+        # The attempt is in the record before it is measured: one that is interrupted counts.
+        begun = Attempt(chosen, datetime.now(UTC), work_tree=work_tree)
+        write_session(record, replace(session, attempts=(*session.attempts, begun)))
+        started = time.monotonic()
+        end = run.make(chosen)
+        done = replace(begun, seconds=round(time.monotonic() - started, 1), end=end)
+        write_session(record, replace(session, attempts=(*session.attempts, done)))
     click.echo(f"Attempt {len(session.attempts) + 1}, {chosen[:12]}: {end.verdict.value}: {end.reason}")
     if end.verdict is not AttemptVerdict.CONFIRMED:
         raise click.exceptions.Exit(_NOT_CONFIRMED)
@@ -161,69 +200,3 @@ def _git(directory: Path) -> Git:
     from knickpoint.history import Git, find_work_tree
 
     return Git.at(find_work_tree(directory.absolute()) or directory.absolute())
-
-
-def _chosen(git: Git, session: AttemptSession, name: str) -> str:
-    """Return the full hash of the commit to try.
-
-    Raises:
-        InputError: this is another machine, the commit is the base, or the work tree has edits that are not committed.
-        HistoryError: there is no such commit.
-    """
-    from knickpoint.bisect.coordinator.revision_range import find_revision
-    from knickpoint.bisect.pool import machine_name
-
-    if machine_name() != session.machine:
-        raise InputError(
-            f"the session is on {session.machine}, and this is {machine_name()}",
-            remedy="Attempts of one session are measured on one machine; start another session here.",
-        )
-    if name == "HEAD" and git.run("status", "--porcelain", "--untracked-files=no").strip():
-        raise InputError(
-            "the work tree has edits that are not committed", remedy="Commit them, on a branch if need be."
-        )
-    found = find_revision(git, name)
-    if found == session.base:
-        raise InputError(f"{name} is the base", where=found[:12], remedy="Commit an edit first.")
-    return found
-
-
-def _judge(git: Git, session: AttemptSession, commit: str, directory: Path) -> AttemptEnd:
-    """Measure and judge one attempt.
-
-    Raises:
-        SideFailedError: the base cannot be measured.
-    """
-    from knickpoint.bisect.attempts import AttemptEnd, AttemptVerdict, judge_attempt, protected_files
-    from knickpoint.bisect.comparison import Comparison, ComparisonRequest, SideFailedError
-    from knickpoint.bisect.runner import Workspace
-    from knickpoint.cli.commands.bisect.search import naming_of, nearest_configuration
-
-    changed = git.run("diff", "--name-only", "--no-renames", "-z", session.base, commit, "--").decode(errors="replace")
-    if touched := protected_files(changed.split("\0")[:-1], session.protected):
-        more = f" and {len(touched) - 5} more" if len(touched) > 5 else ""
-        return AttemptEnd(AttemptVerdict.CHANGED, f"it changes {', '.join(touched[:5])}{more}")
-    config, _ = nearest_configuration(None, git.directory)
-    workspace = Workspace(directory, config.pool.space_megabytes if config else 20_000)
-    request = ComparisonRequest(
-        session.location,
-        session.base,
-        commit,
-        session.recipe,
-        ingest=naming_of(config),
-        added_params=session.added_params,
-    )
-
-    progress = announcer(err=True)
-
-    def measure(stage: Stage, rules: ComparisonRules) -> Sequence[JudgedBenchmark]:
-        progress(f"{stage.value}: at most {rules.most_rounds} rounds")
-        made = Comparison(replace(request, rules=rules), workspace, session.machine, progress)
-        return made.run().benchmarks
-
-    try:
-        return judge_attempt(measure, session.rules, confirmations=session.confirmations, seed=len(session.attempts))
-    except SideFailedError as failed:
-        if failed.where == session.base[:12]:
-            raise
-        return AttemptEnd(AttemptVerdict.FAILED, failed.message)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from ipaddress import ip_address
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import urlsplit
 
 from knickpoint.access.settings import CiJobSettings
-from knickpoint.bisect.settings import RecipeSettings, ScheduleSettings, check_recipe
+from knickpoint.bisect.settings import RecipeSettings, ScheduleSettings, TrySettings, check_recipe
 from knickpoint.instance.config.settings import Config, RunnerChoice, WorkSettings
 from knickpoint.model.errors import ConfigError, FormatError, QueryError
 from knickpoint.model.query import parse_query
 from knickpoint.notify.recipients import read_schedule
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.people import Directory, is_mail_address
+
+_MOST_ATTEMPTS: Final = 10_000
+_HOURS_A_DAY: Final = 24
 
 # Check the recipes of ``[bisect.NAME]``, as far as their types cannot.
 
@@ -43,6 +47,29 @@ def check_recipes(config: Config, path: Path) -> None:
                     where=where,
                     remedy="Correct the name, or add the section.",
                 )
+
+
+def check_try(settings: TrySettings, recipes: Collection[str], path: Path) -> None:
+    """Check what the section ``[try]`` of the configuration in the file at ``path`` says.
+
+    Raises:
+        ConfigError: it names a recipe that does not exist, or a bound that allows nothing.
+    """
+    where = f"{path}, [try]"
+    if unknown := sorted(set(settings.recipes) - set(recipes)):
+        raise ConfigError(
+            f"recipes names {unknown[0]!r}, and there is no section [bisect.{unknown[0]}]",
+            where=where,
+            remedy="Correct the name, or add the section.",
+        )
+    if not 1 <= settings.most_attempts <= _MOST_ATTEMPTS:
+        raise ConfigError(
+            f"most_attempts is {settings.most_attempts}", where=where, remedy=f"Give 1 to {_MOST_ATTEMPTS:,}."
+        )
+    if not 0 < settings.budget_hours <= _HOURS_A_DAY:
+        raise ConfigError(
+            f"budget_hours is {settings.budget_hours:g}", where=where, remedy="Give more than 0, at most 24."
+        )
 
 
 # Check the sections of CI jobs: a wrong name would refuse every job, or let in more than was meant.

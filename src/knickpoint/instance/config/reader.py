@@ -13,6 +13,7 @@ from knickpoint.instance.config.checks import (
     check_notifications,
     check_recipes,
     check_schedules,
+    check_try,
     check_work,
 )
 from knickpoint.instance.config.settings import Config, StoreSettings, check_monitoring
@@ -47,6 +48,7 @@ def read_config(path: Path) -> Config:
     check_notifications(config, path)
     check_recipes(config, path)
     check_schedules(config, path)
+    check_try(config.try_, config.bisect, path)
     check_work(config.work, path)
     check_monitoring(config.monitoring, path)
     return config

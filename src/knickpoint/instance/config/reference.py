@@ -47,7 +47,7 @@ def _sections(kind: type[Any], path: str) -> Iterator[tuple[str, type[Any]]]:
         if inner is None:
             continue
         section, suffix = inner
-        below = f"{path}.{name}".lstrip(".") + suffix
+        below = f"{path}.{name.removesuffix('_')}".lstrip(".") + suffix
         yield from _sections(section, f"[[{below}]]" if typing.get_origin(hint) is tuple else below)
 
 
@@ -99,4 +99,6 @@ def _default(each: dataclasses.Field[Any]) -> str:
     value = each.default.value if isinstance(each.default, Enum) else each.default
     if value in {"", ()}:
         return "none"
+    if isinstance(value, tuple):
+        return ", ".join(f"`{item}`" for item in value)
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.access.settings import AccessSettings, CiJobSettings, RoleSettings, SignInSettings
-from knickpoint.bisect.settings import DeviceSettings, PoolSettings, RecipeSettings, ScheduleSettings
+from knickpoint.bisect.settings import DeviceSettings, PoolSettings, RecipeSettings, ScheduleSettings, TrySettings
 from knickpoint.ingest.settings import IngestSettings, RepositorySettings
 from knickpoint.model.alert import Alert
 from knickpoint.model.direction import DirectionRule
@@ -519,6 +519,7 @@ class Config:
         pool: where probes run.
         devices: the devices of the pool, by name.
         schedule: which commits are measured, by name.
+        try_: sessions of attempts to make something faster.
     """
 
     name: str = "Knickpoint"
@@ -554,3 +555,4 @@ class Config:
     pool: PoolSettings = field(default_factory=PoolSettings)
     devices: Mapping[str, DeviceSettings] = field(default_factory=dict)
     schedule: Mapping[str, ScheduleSettings] = field(default_factory=dict)
+    try_: TrySettings = field(default_factory=TrySettings)

@@ -42,7 +42,7 @@ def read_section(kind: type[Section], table: Mapping[str, Any], *, file: str, se
     """
     assert dataclasses.is_dataclass(kind)
     hints = typing.get_type_hints(kind)
-    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
+    fields = {key_of(field): field for field in dataclasses.fields(kind) if field.init}
     where = f"{file}, [{section}]" if section else file
     for key in table:
         if key not in fields:
@@ -58,9 +58,15 @@ def read_section(kind: type[Section], table: Mapping[str, Any], *, file: str, se
         if SECRET in fields[key].metadata:
             _check_texts(value, f"{section}.{key}", file)
     values = {
-        key: _value(hints[key], value, f"{section}.{key}" if section else key, file) for key, value in table.items()
+        fields[key].name: _value(hints[fields[key].name], value, f"{section}.{key}" if section else key, file)
+        for key, value in table.items()
     }
     return cast("Section", kind(**values))
+
+
+def key_of(field: dataclasses.Field[Any]) -> str:
+    """Return the key of a field: its name, or ``try`` for ``try_``, which Python keeps for itself."""
+    return field.name.removesuffix("_")
 
 
 def _check_texts(value: Any, key: str, file: str) -> None:

@@ -13,6 +13,7 @@ from datetime import date, datetime, time
 from typing import Any, Final
 
 from knickpoint.instance.config.settings import Config
+from knickpoint.instance.config.toml_tables import key_of
 from knickpoint.model.plain_text import SECRET, SecretKind
 
 # Write settings as TOML, where the text that a person wrote cannot be kept.
@@ -106,7 +107,8 @@ def _plain(kind: Any, table: Table, place: Place) -> Iterator[tuple[Place, tuple
     """Yield where a section, or one within it, has a secret as plain text, with the text and what of it is secret."""
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(kind):
-        value, here = table.get(field.name), (*place, field.name)
+        key = key_of(field)
+        value, here = table.get(key), (*place, key)
         secret = field.metadata.get(SECRET)
         if secret is SecretKind.OPTIONS and isinstance(value, dict):
             for name, option in value.items():
