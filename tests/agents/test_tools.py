@@ -15,7 +15,7 @@ from tests.hostile_names import HOSTILE, make_hostile
 from tests.server.story import SLOWER, commit_hash, results_of
 
 from knickpoint.access.local_user import local_caller
-from knickpoint.agents import begin_session, bisections, changes, decisions, documentation, measurements
+from knickpoint.agents import attempts, begin_session, bisections, changes, decisions, documentation, measurements
 from knickpoint.agents.reply import LONGEST
 from knickpoint.agents.server import TOOLS, answer_call
 from knickpoint.agents.tool import Session, Tool
@@ -33,6 +33,7 @@ GOOD: Final[Mapping[str, Mapping[str, Any]]] = {
     "judge_results": {"content": results_of({"speed": {"parse": 2500.0}}).decode(), "name": "mine.js"},
     "list_missing": {},
     "list_bisections": {},
+    "report_attempts": {},
     "search_documentation": {"words": "suspect range"},
 }
 """Tools that only read → input that they take."""
@@ -51,6 +52,10 @@ BAD: Final[Mapping[str, tuple[Mapping[str, Any], str]]] = {
     "show_bisection": ({"bisection": "B99"}, "there is no bisection 99"),
     "start_bisection": ({"change": "R1", "recipe": "rm -rf"}, "recipe"),
     "stop_bisection": ({"bisection": "B99"}, "there is no bisection 99"),
+    "start_attempts": ({"base": "main", "recipe": "rm -rf"}, "there is no recipe"),
+    "try_commit": ({"session": "T9", "commit": "main"}, "there is no session T9"),
+    "report_attempts": ({"session": "R1"}, "session"),
+    "stop_attempts": ({"session": "T9"}, "there is no session T9"),
     "decide": ({"changes": ["R1"], "status": "deleted"}, "status"),
     "undo_decision": ({"first_entry": 7, "last_entry": 9}, "nothing of this decision is left"),
     "search_documentation": ({"words": ""}, "words"),
@@ -63,7 +68,7 @@ Sessions = Callable[..., Session]
 def test_the_server_has_every_tool_that_is_defined() -> None:
     defined = {
         each.name
-        for module in (bisections, changes, decisions, documentation, measurements)
+        for module in (attempts, bisections, changes, decisions, documentation, measurements)
         for each in vars(module).values()
         if isinstance(each, Tool)
     }

@@ -63,6 +63,8 @@ def test_a_recipe_with_all_of_it_is_accepted(tmp_path: Path) -> None:
         ('recipes = ["fast"]', "recipes names 'fast', and there is no section [bisect.fast]"),
         ("most_attempts = 0", "most_attempts is 0"),
         ("budget_hours = 25", "budget_hours is 25"),
+        ("error = 0.3", "error is 0.3"),
+        ("most_rounds = 5", "5 rounds cannot confirm anything at an error of 1 %"),
         ('protect = ["x"]', "unknown key 'protect'"),
     ],
 )

@@ -16,7 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import ValidationError
 from starlette.types import Message, Receive, Scope
 
-from knickpoint.agents import bisections, changes, decisions, documentation, measurements
+from knickpoint.agents import attempts, bisections, changes, decisions, documentation, measurements
 from knickpoint.agents.documentation import read_instructions
 from knickpoint.agents.reply import Reply, Said, call, write_reply
 from knickpoint.agents.tool import Session, Tool
@@ -41,6 +41,10 @@ TOOLS: Final = {
         bisections.show_bisection,
         bisections.start_bisection,
         bisections.stop_bisection,
+        attempts.start_attempts,
+        attempts.try_commit,
+        attempts.report_attempts,
+        attempts.stop_attempts,
         decisions.decide,
         decisions.undo_decision,
         documentation.search_documentation,
@@ -90,7 +94,9 @@ def _described(tool: Tool) -> types.Tool:
         name=tool.name,
         description=tool.description,
         input_schema=tool.schema(),
-        annotations=types.ToolAnnotations(read_only_hint=reads, destructive_hint=False, open_world_hint=False),
+        annotations=types.ToolAnnotations(
+            read_only_hint=reads, destructive_hint=None if reads else False, open_world_hint=False
+        ),
     )
 
 

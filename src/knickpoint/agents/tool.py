@@ -95,11 +95,13 @@ class Tool:
 
 
 def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return ``schema`` without titles, which repeat the names, and the pattern that only excludes NUL."""
+    """Return ``schema`` without titles, empty defaults, and the pattern that only excludes NUL."""
     return {
         name: _shortened(each) if isinstance(each, dict) else each
         for name, each in schema.items()
-        if not (name == "title" and isinstance(each, str)) and each != TEXT_PATTERN
+        if not (name == "title" and isinstance(each, str))
+        and not (name == "default" and (each is None or each == ""))
+        and each != TEXT_PATTERN
     }
 
 

@@ -61,6 +61,7 @@ class _Lettered:
 ChangeId = Annotated[Id, _Lettered("R")]
 ChangePointId = Annotated[Id, _Lettered("P")]
 BisectionId = Annotated[Id, _Lettered("B")]
+AttemptsId = Annotated[Id, _Lettered("T")]
 MissedId = Annotated[Id, _Lettered("M")]
 QuarantineId = Annotated[Id, _Lettered("Q")]
 ClusterId = Annotated[Id, _Lettered("C")]

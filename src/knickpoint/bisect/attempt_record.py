@@ -44,7 +44,9 @@ class Attempt:
 class AttemptSession:
     """A session: what attempts are compared with, how they are measured and judged, and all that were made.
 
-    ``machine`` is the machine on which it is, ``protected`` are patterns of paths that attempts must not change.
+    ``machine`` is the machine on which it is, ``protected`` are patterns of paths that attempts must not change. Of a
+    session of an instance, ``repository`` is the name, and ``who`` began it; ``earlier`` attempts were made in sessions
+    before it with the same base and recipe.
     """
 
     location: str
@@ -56,6 +58,10 @@ class AttemptSession:
     protected: tuple[str, ...] = ()
     added_params: Mapping[str, str] = field(default_factory=dict)
     attempts: tuple[Attempt, ...] = ()
+    repository: str = ""
+    who: str = ""
+    earlier: int = 0
+    ended: datetime | None = None
     format: int = FORMAT
 
     @property
@@ -198,6 +204,8 @@ def write_report(session: AttemptSession) -> str:
         f" {percent_text(session.rules.error)} of sessions in which nothing is faster end with a confirmed attempt,"
         " however many are made. Sizes are 95 % intervals, from measurements that had no part in the choice."
     )
+    if session.earlier:
+        about += f" Sessions with the same base and recipe came before, with {counted(session.earlier, 'attempt')}."
     lines = [
         f"# {counted(len(session.attempts), 'attempt')}, {len(confirmed)} confirmed",
         *("", about, "", "| attempt | commit | verdict | why |", "|---|---|---|---|"),

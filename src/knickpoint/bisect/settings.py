@@ -236,12 +236,16 @@ class TrySettings:
         recipes: names of the recipes that agents may use. Without any, all of them.
         most_attempts: attempts that an agent may make in one session.
         budget_hours: hours that attempts of agents may take within a day.
+        error: the share of sessions of agents in which nothing is faster that may end with a confirmed attempt.
+        most_rounds: rounds of each stage of an attempt of an agent at most.
     """
 
     protected: tuple[str, ...] = PROTECTED
     recipes: tuple[str, ...] = ()
     most_attempts: int = 100
     budget_hours: float = 8.0
+    error: float = 0.01
+    most_rounds: int = 20
 
 
 # Check a recipe, from the configuration or the command line, as far as its types cannot.

@@ -33,7 +33,7 @@ def _read_allowed(texts: Sequence[str]) -> frozenset[Permission]:
     "allowed",
     multiple=True,
     metavar="decide,measure",
-    help="Let the agent do more than read: decide about changes, start and stop bisections. Default: only read.",
+    help="Let the agent do more than read: decide about changes, start bisections and attempts. Default: only read.",
 )
 @click.option("--instructions", is_flag=True, help="Print what an agent should know, for its instructions, and end.")
 @instance_option

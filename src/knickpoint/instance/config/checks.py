@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from knickpoint.access.settings import CiJobSettings
 from knickpoint.bisect.settings import RecipeSettings, ScheduleSettings, TrySettings, check_recipe
 from knickpoint.instance.config.settings import Config, RunnerChoice, WorkSettings
-from knickpoint.model.errors import ConfigError, FormatError, QueryError
+from knickpoint.model.errors import ConfigError, FormatError, InputError, QueryError
 from knickpoint.model.query import parse_query
 from knickpoint.notify.recipients import read_schedule
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
@@ -19,6 +19,7 @@ from knickpoint.people import Directory, is_mail_address
 
 _MOST_ATTEMPTS: Final = 10_000
 _HOURS_A_DAY: Final = 24
+_LARGEST_ERROR: Final = 0.2
 
 # Check the recipes of ``[bisect.NAME]``, as far as their types cannot.
 
@@ -70,6 +71,16 @@ def check_try(settings: TrySettings, recipes: Collection[str], path: Path) -> No
         raise ConfigError(
             f"budget_hours is {settings.budget_hours:g}", where=where, remedy="Give more than 0, at most 24."
         )
+    if not 0 < settings.error <= _LARGEST_ERROR:
+        raise ConfigError(f"error is {settings.error:g}", where=where, remedy="Give more than 0, at most 0.2.")
+    usual = TrySettings()
+    if (settings.error, settings.most_rounds) != (usual.error, usual.most_rounds):
+        from knickpoint.bisect.attempts import SessionRules
+
+        try:
+            SessionRules(error=settings.error, most_rounds=settings.most_rounds)
+        except InputError as refused:
+            raise ConfigError(refused.message, where=where, remedy=refused.remedy) from refused
 
 
 # Check the sections of CI jobs: a wrong name would refuse every job, or let in more than was meant.
