@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ class Called:
 
     text: str
     is_error: bool
+    pictures: tuple[bytes, ...] = ()
 
     @property
     def reply(self) -> dict[str, Any]:
@@ -40,9 +42,10 @@ class Called:
 
 async def call(client: Client, name: str, arguments: Mapping[str, Any]) -> Called:
     answer = await client.call_tool(name, dict(arguments))
-    (content,) = answer.content
+    content, *others = answer.content
     assert isinstance(content, mcp_types.TextContent)
-    return Called(content.text, answer.is_error)
+    pictures = tuple(b64decode(each.data) for each in others if isinstance(each, mcp_types.ImageContent))
+    return Called(content.text, answer.is_error, pictures)
 
 
 def _run(make: Callable[[], Awaitable[_Found]]) -> _Found:

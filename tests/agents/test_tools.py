@@ -19,8 +19,11 @@ from knickpoint.agents import attempts, begin_session, bisections, changes, deci
 from knickpoint.agents.reply import LONGEST
 from knickpoint.agents.server import TOOLS, answer_call
 from knickpoint.agents.tool import Session, Tool
+from knickpoint.answers.pictures import draw_plot
 from knickpoint.instance import open_instance
 from knickpoint.model.access import Permission
+from knickpoint.model.query import parse_query
+from knickpoint.plots.shapes import Text
 
 GOOD: Final[Mapping[str, Mapping[str, Any]]] = {
     "list_repositories": {},
@@ -192,10 +195,30 @@ def test_texts_may_be_sent_back_with_their_marks(reading: Session) -> None:
 def test_a_defect_is_told_and_kept_from_the_agent(reading: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Tool("broken", "", TOOLS["list_repositories"].request, Permission.READ, lambda *_: 1 / 0)  # type: ignore[arg-type]
     monkeypatch.setitem(TOOLS, "broken", broken)
-    text, failed = answer_call(reading, "broken", {})
-    assert failed
-    assert "defect of Knickpoint" in text
-    assert "division" not in text
+    answer = answer_call(reading, "broken", {})
+    assert answer.is_error
+    assert "defect of Knickpoint" in answer.model_dump_json()
+    assert "division" not in answer.model_dump_json()
+
+
+def test_values_come_as_a_picture_too(reading: Session) -> None:
+    found = call_here(reading, "trace_values", trace=0, picture=True)
+    (picture,) = found.pictures
+    assert (picture[:8], len(picture) < 60_000) == (b"\x89PNG\r\n\x1a\n", True)
+    plain = call_here(reading, "trace_values", trace=0)
+    assert (plain.text, plain.pictures) == (found.text, ())
+
+
+def test_a_picture_for_an_agent_has_no_text_from_outside(attacked: Session) -> None:
+    traces = attacked.visible.store.traces.select(attacked.visible.all()[0], parse_query(""))
+    for trace in traces.tolist():
+        texts = [
+            each.text
+            for each in draw_plot(attacked.visible, trace, line_name="", named=False).shapes
+            if isinstance(each, Text)
+        ]
+        assert f"trace {trace}" in texts
+        assert not any(foreign in text for text in texts for foreign in _FOREIGN)
 
 
 # Texts from outside

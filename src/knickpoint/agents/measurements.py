@@ -23,10 +23,12 @@ from knickpoint.answers.comparisons import (
     compare_uploaded,
 )
 from knickpoint.answers.missing import list_missing as list_absent
+from knickpoint.answers.pictures import draw_plot
 from knickpoint.answers.tabular_values import list_values
 from knickpoint.answers.traces import list_facets, list_traces
 from knickpoint.answers.values import WantedValues
 from knickpoint.model.errors import InputError
+from knickpoint.plots import png
 
 _PAGE: Final = 50
 _FEW: Final = 5
@@ -86,6 +88,7 @@ class ValuesRequest(Request):
         le=2**53,
         description="Only values at this position of the line or before. Default: the end.",
     )
+    picture: bool = Field(default=False, description="Add a plot of the whole line, with its levels and changes.")
 
 
 @tool()
@@ -135,7 +138,8 @@ def trace_values(session: Session, asked: ValuesRequest) -> Reply:
     }
     page = Page("values", items, 0, found.measured, rest=lambda shown: f"last={newest[shown - 1][0] - 1}")
     calls = [call("explain_change", change=f"R{key}") for key in list(known.statements)[-1:]]
-    return Reply(facts, page, [*calls, call("check_evidence", trace=asked.trace)])
+    drawn = draw_plot(session.visible, asked.trace, line_name=asked.line, named=False) if asked.picture else None
+    return Reply(facts, page, [*calls, call("check_evidence", trace=asked.trace)], png(drawn) if drawn else b"")
 
 
 class CompareRequest(Request):

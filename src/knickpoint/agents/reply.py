@@ -60,11 +60,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a tool answers; ``next`` are calls that lead on, written as ``tool(argument=value)``."""
+    """What a tool answers; ``next`` are calls that lead on, written as ``tool(argument=value)``.
+
+    A ``picture`` is a PNG without texts from outside, which cannot be marked in it.
+    """
 
     facts: Mapping[str, object] = field(default_factory=dict)
     page: Page | None = None
     next: Sequence[str] = ()
+    picture: bytes = b""
 
 
 def write_reply(reply: Reply, most: int = LONGEST) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
@@ -75,8 +76,7 @@ def build_server(session: Session) -> Server[Any]:
     async def call_tool(
         _context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        text, failed = await asyncio.to_thread(answer_call, session, params.name, params.arguments or {})
-        return types.CallToolResult(content=[types.TextContent(text=text)], is_error=failed)
+        return await asyncio.to_thread(answer_call, session, params.name, params.arguments or {})
 
     return Server(
         "knickpoint",
@@ -100,21 +100,29 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def answer_call(session: Session, name: str, arguments: Mapping[str, object]) -> tuple[str, bool]:
-    """Call a tool, and return its reply and whether it is an error."""
+def answer_call(session: Session, name: str, arguments: Mapping[str, object]) -> types.CallToolResult:
+    """Call a tool, and return its reply, or the error that it gives."""
     limits = session.instance.config.limits
     budget = spending(Budget.begin(limits.request_seconds, limits.request_values)) if session.local else nullcontext()
     try:
         with budget:
-            return write_reply(_run(session, name, arguments)), False
+            return _answered(_run(session, name, arguments))
     except ValidationError as error:
-        return write_reply(_refusal(name, error)), True
+        return _answered(_refusal(name, error), is_error=True)
     except KnickpointError as error:
-        return write_reply(Reply({"error": error.message, "where": error.where, "remedy": _remedy(error.remedy)})), True
+        told = {"error": error.message, "where": error.where, "remedy": _remedy(error.remedy)}
+        return _answered(Reply(told), is_error=True)
     except Exception:  # noqa: BLE001  # the agent is told; the log has it
         _LOG.exception("the tool %s failed", name if name in TOOLS else "of an unknown name")
-        told = {"error": Said("This is a defect of Knickpoint; its log has the details.")}
-        return write_reply(Reply(told, next=[call("list_repositories")])), True
+        defect = Said("This is a defect of Knickpoint; its log has the details.")
+        return _answered(Reply({"error": defect}, next=[call("list_repositories")]), is_error=True)
+
+
+def _answered(reply: Reply, *, is_error: bool = False) -> types.CallToolResult:
+    content: list[types.ContentBlock] = [types.TextContent(text=write_reply(reply))]
+    if reply.picture:
+        content.append(types.ImageContent(data=b64encode(reply.picture).decode("ascii"), mime_type="image/png"))
+    return types.CallToolResult(content=content, is_error=is_error)
 
 
 def _run(session: Session, name: str, arguments: Mapping[str, object]) -> Reply:

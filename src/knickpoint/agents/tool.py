@@ -47,6 +47,8 @@ class Request(Answer):
         return {name: unmarked(each) if isinstance(each, str) else each for name, each in value.items()}
 
 
+_ANY_NUMBER: Final = 10_000_000
+
 READ_ONLY: Final = frozenset({Permission.READ})
 
 
@@ -95,12 +97,13 @@ class Tool:
 
 
 def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return ``schema`` without titles, empty defaults, and the pattern that only excludes NUL."""
+    """Return ``schema`` without titles, empty defaults, bounds of millions, and the pattern that only excludes NUL."""
     return {
         name: _shortened(each) if isinstance(each, dict) else each
         for name, each in schema.items()
         if not (name == "title" and isinstance(each, str))
         and not (name == "default" and (each is None or each == ""))
+        and not (name == "maximum" and isinstance(each, int) and each >= _ANY_NUMBER)
         and each != TEXT_PATTERN
     }
 

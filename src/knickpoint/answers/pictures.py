@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.model.errors import HistoryError
 from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import trace_name, value_text
+from knickpoint.model.unit import read_unit
 from knickpoint.plots import Drawing, Theme, draw_badge, draw_trend
+from knickpoint.plots.trend import USUAL_SIZE
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.trend import NEAR, focus_at, read_trend
 
 
 def draw_plot(
-    visible: VisibleRepositories, key: int, *, line_name: str, at: str, size: tuple[int, int], theme: Theme
+    visible: VisibleRepositories,
+    key: int,
+    *,
+    line_name: str,
+    at: str = "",
+    size: tuple[int, int] = USUAL_SIZE,
+    theme: Theme = Theme.LIGHT,
+    named: bool = True,
 ) -> Drawing:
     """Draw the trace ``key`` on a line, with its newest change.
 
-    With ``at``, what is near the change next to that commit.
+    With ``at``, what is near the change next to that commit. Without ``named``, nothing in it is a text from outside:
+    an agent that reads pictures cannot tell who wrote a name.
 
     Raises:
         UnknownError: there is no such trace.
@@ -37,6 +49,9 @@ def draw_plot(
         slot = found.slot
     focus = focus_at(store.findings.change_points(key), line, slot)
     trend = read_trend(store, Lines(store, repository), trace, line, focus=focus, near=NEAR if at else None)
+    if not named:
+        unit = "" if read_unit(trace.unit).dimension.startswith("?") else trace.unit
+        trend = replace(trend, name=f"trace {key}", params="", unit=unit, tickets=())
     return draw_trend(trend, size=size, theme=theme)
 
 
