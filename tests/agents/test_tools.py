@@ -279,32 +279,3 @@ def test_the_words_that_are_looked_for_are_in_what_an_agent_reads(attacked: Sess
     for name, arguments in (("find_traces", {}), ("explain_change", {"change": 1})):
         found = call_here(attacked, name, **arguments)
         assert sum(foreign in text for foreign in _FOREIGN for text in strings(found.reply)) > 5
-
-
-# A client with nothing but the tools answers questions, each within six calls.
-
-
-def test_which_commit_made_parse_slower(reading: Session) -> None:
-    (change,) = call_here(reading, "list_changes", words="parse").reply["changes"]
-    found = call_here(reading, "explain_change", change=change["change"]).reply
-    assert (found["since"]["subject"], found["suspect_commits"]) == ("«Check every bracket»", 1)
-    assert [each["size"][:3] for each in found["steps"]] == ["+25", "+21"]
-
-
-def test_what_else_moved_with_parse(reading: Session) -> None:
-    (change,) = call_here(reading, "list_changes", words="parse").reply["changes"]
-    steps = call_here(reading, "explain_change", change=change["change"]).reply["steps"]
-    assert [each["key"].split(",")[1] for each in steps] == ["benchmark=parse", "benchmark=print"]
-
-
-def test_whether_new_results_are_safe(reading: Session) -> None:
-    safe = results_of({"speed": {"parse": 1250.0, "print": 610.0, "load": 6400.0, "idle": 200.0}}).decode()
-    assert call_here(reading, "judge_results", content=safe).reply["verdicts"].get("regressed", 0) == 0
-
-
-def test_whether_a_steady_benchmark_changed(reading: Session) -> None:
-    (trace,) = call_here(reading, "find_traces", query="benchmark=idle").reply["traces"]
-    found = call_here(reading, "trace_values", trace=trace["trace"]).reply
-    assert len(found["levels"]) == 1
-    candidates = call_here(reading, "check_evidence", trace=trace["trace"]).reply["candidates"]
-    assert not any(each["accepted"] for each in candidates)

@@ -50,15 +50,27 @@ def decide(session: Session, asked: DecideRequest) -> Reply:
 class UndoDecisionRequest(Request):
     """Which decision."""
 
-    first_entry: Id = Field(description="`first_entry` of the reply of `decide`.")
-    last_entry: Id = Field(description="`last_entry` of the reply of `decide`.")
+    first_entry: Id | None = Field(default=None, description="`first_entry` of the reply of `decide`.")
+    last_entry: Id | None = Field(default=None, description="`last_entry` of the reply of `decide`.")
+    changes: list[ChangeId] = Field(
+        default=[], max_length=50, description="Instead: changes about each of which the last decision is taken back."
+    )
 
 
 @tool(Permission.DECIDE)
 def undo_decision(session: Session, asked: UndoDecisionRequest) -> Reply:
-    """Take a decision back as a whole. Changes about which somebody decided later keep the later decision."""
-    entries = Entries(first=asked.first_entry, last=asked.last_entry)
-    return _decided(undo_entries(session.visible, UndoRequest(entries=entries, filter=EVERY_CHANGE)))
+    """Take a decision back as a whole. Changes about which somebody decided later keep the later decision.
+
+    Without the reply of `decide`, name the changes; `list_changes(which='processed')` lists what was decided.
+    """
+    entries = None
+    if asked.first_entry is not None and asked.last_entry is not None:
+        entries = Entries(first=asked.first_entry, last=asked.last_entry)
+    ids: list[int] = []
+    for change in asked.changes:
+        session.visible.of_change(change)
+        ids += [each.id for each in session.visible.store.findings.live_members(change)]
+    return _decided(undo_entries(session.visible, UndoRequest(ids=ids, entries=entries, filter=EVERY_CHANGE)))
 
 
 def _decided(done: TriageAnswer) -> Reply:

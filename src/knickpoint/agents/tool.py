@@ -97,7 +97,10 @@ class Tool:
 
 
 def _shortened(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return ``schema`` without titles, empty defaults, bounds of millions, and the pattern that only excludes NUL."""
+    """Leave titles out, empty defaults, bounds of millions, null, and the pattern that only excludes NUL."""
+    choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(choices) == 1:
+        schema = {**choices[0], **{name: each for name, each in schema.items() if name != "anyOf"}}
     return {
         name: _shortened(each) if isinstance(each, dict) else each
         for name, each in schema.items()
