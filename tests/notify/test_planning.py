@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +12,18 @@ from tests.notify.ledgers import MAIL, Announcer, Clock, Mailbox, Office
 from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Commit
-from knickpoint.model.notification import AnnouncementKind, NotificationKind
+from knickpoint.model.notification import (
+    AnnouncementKind,
+    DeliveryState,
+    NotificationKind,
+    PlannedDelivery,
+    Purpose,
+    Recipient,
+)
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect, SuspectFacts, Suspects
+from knickpoint.notify.planner import Heard, bundle
+from knickpoint.notify.recipients import read_schedule
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
 from knickpoint.store import Store, create_store
 from knickpoint.store.findings.suspects import RankedChange
@@ -135,3 +144,41 @@ def test_a_change_of_the_machine_goes_to_its_owner_and_not_to_the_author(
     store.findings.suspects.put({RankedChange(announced.id, place, 1, 0, Certainty.SETTLED): ranked})
     office.finish()
     assert [message.recipient.address for message in office.mailbox.taken] == [hears]
+
+
+def _bundled(announcer: Announcer, settings: NotifySettings, *parts: tuple[str, float]) -> list[PlannedDelivery]:
+    """Plan, for the room and the webhook, changes of the units and relative sizes of ``parts``."""
+    rows = [replace(announcer.open(), unit=unit, relative_size=size) for unit, size in parts]
+    channels = {each.name: each for each in (_ROOM, _ASKS)}
+    heard = [Heard(Recipient(name), Purpose.CHANGE, row) for row in rows for name in channels]
+    return bundle(heard, channels, read_schedule(settings), announcer.clock())
+
+
+def _to_room(planned: Sequence[PlannedDelivery]) -> dict[tuple[int, ...], PlannedDelivery]:
+    return {tuple(row.id for row in each.announcements): each for each in planned if each.recipient.channel == "room"}
+
+
+def test_small_changes_of_what_is_counted_wait_for_the_digest_of_the_day(announcer: Announcer) -> None:
+    parts = (("B", 0.002), ("ns", 0.002), ("instructions", -0.004), ("allocs/op", 0.02))
+    planned = _bundled(announcer, NotifySettings(), *parts)
+    room = _to_room(planned)
+    assert {each.kind for each in room.values()} == {NotificationKind.CHANGE, NotificationKind.DIGEST}
+    assert {ids: each.kind for ids, each in room.items()}[1, 3] is NotificationKind.DIGEST
+    assert (room[1, 3].due.hour, room[1, 3].due.minute) == (8, 0)
+    assert room[2,].due == room[4,].due == announcer.clock()
+    others = [each for each in planned if each.recipient.channel == "asks"]
+    assert all(each.kind is NotificationKind.CHANGE and each.due == announcer.clock() for each in others)
+
+
+def test_the_share_below_which_changes_wait_is_configured(announcer: Announcer) -> None:
+    assert len(_to_room(_bundled(announcer, NotifySettings(digest_below=0), ("B", 0.002), ("B", 0.003)))) == 2
+    larger = _bundled(announcer, NotifySettings(digest_below=0.05), ("B", 0.04))
+    assert [each.kind for each in _to_room(larger).values()] == [NotificationKind.DIGEST]
+
+
+def test_the_delivery_says_why_it_did_not_go_out_at_once(office: Office, announcer: Announcer) -> None:
+    (small,) = _to_room(_bundled(announcer, NotifySettings(), ("kB", 0.001))).values()
+    office.store.notifications.add([small], office.clock())
+    (waiting,) = office.store.notifications.newest()
+    assert (waiting.state, waiting.answer) == (DeliveryState.WAITING, "")
+    assert waiting.why == "small changes of what is counted wait for the digest of the day"

@@ -29,7 +29,7 @@ class DeliveryAnswer(Answer):
     created: datetime
     due: datetime = Field(description="When the next attempt may start.")
     attempts: int = Field(description="How many attempts were started.")
-    answer: str = Field(description="Why it failed or was dropped; empty where it did not.")
+    answer: str = Field(description="Why it failed, was dropped, or did not go out at once; empty without a reason.")
     sent: datetime | None = None
     link: str = Field(description="Page of the message at its receiver, such as a ticket; empty without one.")
 
@@ -121,7 +121,10 @@ def _answers(visible: VisibleRepositories, deliveries: Sequence[Delivery]) -> li
     about = {each.id: each.change_id for each in visible.store.findings.announcements.get(ids)}
     return [
         DeliveryAnswer.of(
-            each, each.recipient, changes=list(dict.fromkeys(about[key] for key in each.announcements if key in about))
+            each,
+            each.recipient,
+            changes=list(dict.fromkeys(about[key] for key in each.announcements if key in about)),
+            answer=each.why,
         )
         for each in deliveries
     ]

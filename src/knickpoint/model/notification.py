@@ -11,6 +11,7 @@ from typing import Final
 from knickpoint.model.change_point import Condition, Direction, SuspectRange
 from knickpoint.model.quantity_text import change_text
 from knickpoint.model.settlement import FindingKind
+from knickpoint.model.unit import is_counted
 
 # Announcements: what is worth saying about a change, each thing once.
 #
@@ -111,9 +112,17 @@ class Announcement:
         noise = self.finding_kind is FindingKind.NOISE
         return change_text(self.size, self.relative_size, self.unit, noise=noise, before=self.before_level)
 
+    def is_small(self, below: float) -> bool:
+        """Return True if it is about a level of something counted, such as bytes, that moved by less than ``below``."""
+        level = self.finding_kind is not FindingKind.NOISE
+        return level and is_counted(self.unit) and abs(self.relative_size) < below
+
 
 MOST_IN_DIGEST: Final = 50
 """Announcements in one digest; what exceeds it goes into a further one."""
+
+SMALL_THREAD: Final = "digest-small-"
+"""How the threads begin in which small changes of counted things wait for the digest of the day."""
 
 
 class NotificationKind(Enum):
@@ -253,6 +262,12 @@ class Delivery:
     sent: datetime | None = None
     reference: str = ""
     link: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why it failed or was dropped, or why it does not go out at once; "" where there is nothing to say."""
+        small = self.thread.startswith(SMALL_THREAD)
+        return self.answer or ("small changes of what is counted wait for the digest of the day" if small else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,12 @@ def read_unit(text: str) -> Unit:
     return Unit(whole, dimension, factor, better)
 
 
+@lru_cache(maxsize=4096)
+def is_counted(text: str) -> bool:
+    """Return True if a value in the unit ``text`` is counted, not timed: a size, allocations, instructions."""
+    return read_unit(text).dimension in {"bytes", *COUNTS}
+
+
 _Reading = tuple[str, float, Better]
 """Dimension, factor and direction."""
 

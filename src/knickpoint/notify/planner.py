@@ -7,7 +7,7 @@ same at the same time; the cursor is moved by one of them, and the plan of the o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -16,6 +16,7 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.model.notification import (
     MOST_IN_DIGEST,
+    SMALL_THREAD,
     Announcement,
     AnnouncementKind,
     Delivery,
@@ -65,6 +66,12 @@ def bundle(
         chains = _chains_of(announcements)
         automatic = channels[recipient.channel].kind in AUTOMATIC
         due = now if automatic else schedule.due(now)
+        if not automatic and not schedule.digest:
+            small = [each for each in chains if all(one.is_small(schedule.digest_below) for one in each)]
+            chains = [each for each in chains if each not in small]
+            later = schedule.due_daily(now)
+            thread = f"{SMALL_THREAD}{purpose.value}-{later.isoformat()}"
+            planned += _digests(small, purpose, recipient, thread, later)
         if automatic or not (schedule.digest or len(chains) > MOST_AT_ONCE):
             kind = _KIND_OF_PURPOSE[purpose]
             threads = [change_thread(each[0].chain) for each in chains]
@@ -75,10 +82,16 @@ def bundle(
             continue
         # What is due together is one thread, so that later plans join the same digest while it waits.
         thread = f"digest-{purpose.value}-{due.isoformat()}" if schedule.digest else f"digest-{announcements[-1].id}"
-        for begin in range(0, len(chains), MOST_IN_DIGEST):
-            together = [each for chain in chains[begin : begin + MOST_IN_DIGEST] for each in chain]
-            planned.append(_delivery((NotificationKind.DIGEST, purpose), recipient, together, thread, due))
+        planned += _digests(chains, purpose, recipient, thread, due)
     return sorted(planned, key=lambda each: each.announcements[0].id)
+
+
+def _digests(
+    chains: Sequence[Sequence[Announcement]], purpose: Purpose, recipient: Recipient, thread: str, due: datetime
+) -> Iterator[PlannedDelivery]:
+    for begin in range(0, len(chains), MOST_IN_DIGEST):
+        together = [each for chain in chains[begin : begin + MOST_IN_DIGEST] for each in chain]
+        yield _delivery((NotificationKind.DIGEST, purpose), recipient, together, thread, due)
 
 
 def escalate(recipient: Recipient, newest: Announcement, schedule: Schedule, now: datetime) -> PlannedDelivery:

@@ -140,6 +140,9 @@ def _once(recipients: Iterable[Recipient | None]) -> list[Recipient]:
 
 
 _TIME: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+_DAILY: Final = time(8)
+"""When small changes of counted things go out, where no times of digests are configured."""
+
 _DAYS: Final = 3
 """Days on which the next time of the day is looked for; with a skipped one, it is at most the day after tomorrow."""
 
@@ -149,16 +152,22 @@ class Schedule:
     """When messages go out.
 
     ``digest`` are the times of the day of digests, none where messages go out at once. ``quiet`` are the beginning and
-    the end of the quiet hours, None without them; they may include midnight.
+    the end of the quiet hours, None without them; they may include midnight. Counted things that moved by less than
+    ``digest_below`` always wait for a digest.
     """
 
     zone: ZoneInfo
     digest: tuple[time, ...] = ()
     quiet: tuple[time, time] | None = None
+    digest_below: float = 0.0
 
     def due(self, now: datetime) -> datetime:
         """Return when a message that is planned ``now`` goes out."""
-        return self.after_quiet(self._next_digest(now) if self.digest else now)
+        return self.after_quiet(self._next(self.digest, now) if self.digest else now)
+
+    def due_daily(self, now: datetime) -> datetime:
+        """Return when a digest that is planned ``now`` goes out, without configured times once a day."""
+        return self.after_quiet(self._next(self.digest or (_DAILY,), now))
 
     def after_quiet(self, moment: datetime) -> datetime:
         """Return ``moment``, or the end of the quiet hours that it lies in."""
@@ -172,9 +181,9 @@ class Schedule:
                 return last
         return moment
 
-    def _next_digest(self, now: datetime) -> datetime:
+    def _next(self, clocks: Sequence[time], now: datetime) -> datetime:
         days = list(_days(self._local(now)))
-        return min(found for day in days for clock in self.digest if (found := self._instant(day, clock)) >= now)
+        return min(found for day in days for clock in clocks if (found := self._instant(day, clock)) >= now)
 
     def _local(self, moment: datetime) -> date:
         return moment.astimezone(self.zone).date()
@@ -200,7 +209,7 @@ def read_schedule(settings: NotifySettings, where: str = "[notify]") -> Schedule
     digest = () if settings.digest in {(), ("now",)} else settings.digest
     times = tuple(sorted({_read_time(text, "digest", where) for text in digest}))
     if not settings.quiet:
-        return Schedule(zone, times)
+        return Schedule(zone, times, digest_below=settings.digest_below)
     begin, dash, end = settings.quiet.partition("-")
     quiet = _read_time(begin.strip(), "quiet", where), _read_time(end.strip() if dash else "", "quiet", where)
     if quiet[0] == quiet[1]:
@@ -209,7 +218,7 @@ def read_schedule(settings: NotifySettings, where: str = "[notify]") -> Schedule
             where=where,
             remedy="Give hours that end, or set paused = true.",
         )
-    return Schedule(zone, times, quiet)
+    return Schedule(zone, times, quiet, settings.digest_below)
 
 
 def _read_time(text: str, name: str, where: str) -> time:

@@ -132,7 +132,7 @@ def _row(delivery: Delivery, about: dict[int, int]) -> Row:
         "attempts": delivery.attempts,
         "due": _short(delivery.due),
         "sent": _short(delivery.sent),
-        "answer": delivery.answer,
+        "answer": delivery.why,
     }
 
 

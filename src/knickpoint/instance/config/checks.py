@@ -183,6 +183,7 @@ def check_notifications(config: Config, path: Path) -> None:
     for name, value, wanted, fits in (
         ("attempts", settings.attempts, "1 or more", settings.attempts >= 1),
         ("escalate_hours", settings.escalate_hours, "0, which is never, or more", settings.escalate_hours >= 0),
+        ("digest_below", settings.digest_below, "0 to 1, as in 0.005 for 0.5 %", 0 <= settings.digest_below <= 1),
         ("link_days", settings.link_days, "more than 0, up to 366", 0 < settings.link_days <= 366),
         ("suspect_probability", settings.suspect_probability, "0 to 1", 0 <= settings.suspect_probability <= 1),
     ):
