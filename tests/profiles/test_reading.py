@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.profiles.made import field, folded, own, pprof, total
 
 from knickpoint.model.errors import FormatError
-from knickpoint.profiles import Profile, ProfileBuilder, ValueKind, profile, read_profile
+from knickpoint.profiles import Profile, ProfileBuilder, ValueKind, pack_profile, profile, read_profile, unpack_profile
 
 _STACKS = st.lists(
     st.tuples(st.lists(st.sampled_from(["main", "parse", "row", "sort"]), min_size=1, max_size=6), st.integers(1, 999)),
@@ -352,6 +352,7 @@ def test_damage_anywhere_is_an_error_of_ours_or_a_profile(data: st.DataObject) -
                 marshal.dumps({("f", 1, "f"): (1, 1, 0.5, 0.5, {("g", 2, "g"): (1, 1, 0.1, 0.2)})}),
                 _CALLGRIND.encode(),
                 json.dumps(_cpuprofile()).encode(),
+                pack_profile(read_profile(_CALLGRIND.encode())),
             ]
         )
     )
@@ -424,3 +425,22 @@ def test_many_stacks_cost_what_was_added() -> None:
         builder.add(builder.stack(root, builder.frame(f"f{place}")), 1.0)
     found = builder.build("made", ValueKind.COUNT, "samples")
     assert (found.total, total(found)["main"], int(found.outermost.sum())) == (100_000, 100_000, 100_001)
+
+
+@given(_STACKS)
+def test_a_packed_profile_is_the_same_one(stacks: list[tuple[list[str], int]]) -> None:
+    found = read_profile(folded(stacks))
+    content = pack_profile(found)
+    again = read_profile(gzip.compress(content))
+    assert pack_profile(again) == content
+    assert again.names == found.names
+    assert again.parents.tolist() == found.parents.tolist()
+    assert again.cost.own.tolist() == found.cost.own.tolist()
+
+
+def test_a_packed_call_graph_keeps_what_it_states() -> None:
+    found = read_profile(_CALLGRIND.encode())
+    again = unpack_profile(pack_profile(found), "")
+    assert again.stated is not None
+    assert again.cost.total.tolist() == found.cost.total.tolist()
+    assert again.lines.tolist() == found.lines.tolist()

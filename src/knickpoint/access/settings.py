@@ -32,12 +32,15 @@ class AccessSettings:
         session_secret: secret that signs the cookies, as in `${KNICKPOINT_SESSION_SECRET}`; the same on all machines of
             the instance. Default: the file `session.key` in the instance, which the server makes.
         audit_days: how long entries of the audit log are kept. 0 keeps all.
+        public_profiles: whether callers who have not signed in may read profiles, which name functions and files, of
+            the repositories that they may read; `knick publish` carries them then.
     """
 
     anyone: AnyoneRole = AnyoneRole.UNSET
     session_hours: float = 12.0
     session_secret: str = secret()
     audit_days: float = 0.0
+    public_profiles: bool = False
 
 
 class SignInKind(Enum):

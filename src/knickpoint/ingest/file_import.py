@@ -16,7 +16,7 @@ from knickpoint.history import is_head
 from knickpoint.ingest.context.ci import read_ci
 from knickpoint.ingest.context.file_context import FileContext, companions_of
 from knickpoint.ingest.context.sidecar import Sidecar, is_sidecar, sidecar_of
-from knickpoint.ingest.file_sources import may_hold_results
+from knickpoint.ingest.file_sources import is_named_as_profile, may_hold_results
 from knickpoint.ingest.import_summary import FileSummary, ImportSummary, unreadable_file
 from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.pipeline import ImportPipeline
@@ -126,7 +126,8 @@ def import_files(
         _check_order(paths)
     listing = _list_files(paths)
     summaries, ignored = [*listing.unreadable], [*listing.ignored]
-    for done, (path, found) in enumerate(listing.files.items()):
+    ordered = sorted(listing.files.items(), key=lambda file: is_named_as_profile(file[0].name))
+    for done, (path, found) in enumerate(ordered):
         if progress is not None:
             progress(done, len(listing.files))
         stream = is_stream(path)

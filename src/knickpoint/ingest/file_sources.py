@@ -53,6 +53,14 @@ class FileSource(Protocol):
 _NEVER_RESULTS: Final = frozenset({".md", ".html", ".png", ".svg", ".pdf", ".zip", ".toml", ".db", ".py"})
 """Ends of names that are left alone among many files, whatever formats exist."""
 
+_PROFILES: Final = (".folded", ".collapsed", ".pb", ".pprof", ".prof", ".pstats", ".cpuprofile", ".callgrind", ".knick")
+"""Ends of the names of profiles that no results have."""
+
+
+def is_named_as_profile(name: str) -> bool:
+    """Return True if a file has the name of a profile: results go first, as they name commits and their times."""
+    return name.lower().removesuffix(".gz").endswith(_PROFILES)
+
 
 def may_hold_results(name: str, pattern: str = "**/*") -> bool:
     """Return True if a file of this name, with slashes, may hold results: by ``pattern``, and by its end."""
@@ -66,7 +74,13 @@ def may_hold_results(name: str, pattern: str = "**/*") -> bool:
     if not (fnmatchcase(name, pattern) or fnmatchcase(name, pattern.removeprefix("**/"))):
         return False
     plain = parts[-1].lower().removesuffix(".gz")
-    suffixes = {suffix for known in all_formats() for suffix in known.suffixes} | {".json", ".jsonl", ".ndjson", ".csv"}
+    suffixes = {suffix for known in all_formats() for suffix in known.suffixes} | {
+        ".json",
+        ".jsonl",
+        ".ndjson",
+        ".csv",
+        *_PROFILES,
+    }
     return plain.endswith(tuple(suffixes)) and Path(plain).suffix not in _NEVER_RESULTS
 
 

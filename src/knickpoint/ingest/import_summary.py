@@ -60,6 +60,7 @@ class FileSummary:
         without_direction: unit → new traces for which it is unknown which way is better.
         notes: lines about the import as a whole, which its summary shows once.
         head: the commit that stood in as HEAD, because nothing names that of the file.
+        profile: the benchmark of which the file is a profile that was stored, "" for none.
     """
 
     source: str
@@ -85,6 +86,7 @@ class FileSummary:
     without_direction: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     head: str = ""
+    profile: str = ""
 
     @property
     def sample_rows(self) -> int:
@@ -124,6 +126,7 @@ class FileSummary:
             f"{count:,} {what}" for count, what in ((self.failed, "failed"), (self.skipped, "skipped")) if count
         )
         parts = [
+            f"profile of {self.profile} imported into {self.repository} ({self.format})" if self.profile else "",
             f"{_count(self.new, 'run')} of {_count(self.commits, 'commit')} imported into {self.repository}"
             f" ({_count(self.points, 'point')}, {_count(self.new_traces, 'new trace')})"
             if self.new

@@ -14,6 +14,7 @@ from knickpoint.ingest.commit_sources.protocol import is_fixed_name
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.import_summary import FileSummary, unreadable_file
 from knickpoint.ingest.memory import within_memory
+from knickpoint.ingest.profile_files import write_profile
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.stages.read import Reader, ReadResults, defects_refuse, find_unchanged, read_results, refuse_file
@@ -100,7 +101,8 @@ class ImportPipeline:
                 resolved = resolve_runs(named, source, store, self.order)
                 self._begin_repository(resolved.repository)
                 # Stage 3: the points.
-                summary = write_runs(self.destination, resolved)
+                write = write_profile if read.profile else write_runs
+                summary = write(self.destination, resolved)
                 return replace(summary, notes=(*summary.notes, *self._remark_on_new(name)))
         except InputError as error:
             return refuse_file(self.destination, file, [Problem.of(error)], dry_run=self.dry_run)
@@ -108,7 +110,7 @@ class ImportPipeline:
     def _emptiness(self, read: ReadResults) -> tuple[Problem, ...]:
         """Return the reason to refuse a named file without results; folders may hold other files."""
         is_chance = read.file.found and not read.file.context.stated.format
-        if self.allow_empty or is_chance or any(len(run.results) for run in read.report.runs):
+        if self.allow_empty or is_chance or read.profile or any(len(run.results) for run in read.report.runs):
             return ()
         remedy = "Check whether a filter excluded all benchmarks; --allow-empty takes a file that may hold nothing."
         return (Problem("the file holds no results", read.file.source, remedy),)

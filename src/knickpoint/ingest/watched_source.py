@@ -6,7 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from knickpoint.ingest.file_sources import FileSource, may_hold_results, open_file_source, retrieve_file, sidecar_names
+from knickpoint.ingest.file_sources import (
+    FileSource,
+    is_named_as_profile,
+    may_hold_results,
+    open_file_source,
+    retrieve_file,
+    sidecar_names,
+)
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary, unreadable_file
 from knickpoint.ingest.pipeline import ImportPipeline
 from knickpoint.ingest.settings import Destination, SourceSettings
@@ -58,7 +65,7 @@ class WatchedSource:
         self._failures = {name: reason for name, reason in self._failures.items() if name in versions}
         # Import what changed; files that could not be read before come last, so that they hold up no others.
         changed = [name for name in sorted(versions) if self._is_due(name, versions[name], source)]
-        changed.sort(key=lambda name: name in self._failures)
+        changed.sort(key=lambda name: (name in self._failures, is_named_as_profile(name)))
         self.unfinished = len(changed) > _AT_A_TIME
         pipeline = ImportPipeline(self.destination, reader=self.reader)
         summaries: list[FileSummary | None] = []

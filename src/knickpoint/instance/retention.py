@@ -1,7 +1,8 @@
-"""Delete old samples, values, events and entries of the audit log by the rules of the configuration."""
+"""Delete old profiles, samples, values, events and entries of the audit log by the rules of the configuration."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,8 @@ def forget_values(instance: Instance, *, dry_run: bool = False) -> dict[str, For
     """
     rule, store = instance.config.retention, instance.store
     samples, values = rule.samples_commits or None, rule.values_commits or None
-    if samples is None and values is None:
+    bounds = [bound for bound in (rule.profiles_commits, samples, values) if bound]
+    if not bounds:
         return {}
     found = {}
     for repository in store.commits.repositories():
@@ -32,7 +34,10 @@ def forget_values(instance: Instance, *, dry_run: bool = False) -> dict[str, For
             continue
         line, keep = store.commits.line(repository), store.findings.decided_traces(repository)
         lost = store.retain(line, samples=samples, values=values, keep=keep, dry_run=dry_run)
-        if lost.samples or lost.points:
+        if store.profiles.any(repository):
+            keys = [trace.key for trace in store.traces.get(keep)]
+            lost = replace(lost, profiles=store.profiles.retain(line, min(bounds), keep=keys, dry_run=dry_run))
+        if lost.samples or lost.points or lost.profiles:
             found[repository.name] = lost
     return found
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 from knickpoint.profiles.attribution import CostState, FunctionChange
 from knickpoint.profiles.difference import Difference, Measured, difference
 from knickpoint.profiles.flame_page import flame_page
+from knickpoint.profiles.packed import pack_profile, unpack_profile
 from knickpoint.profiles.profile import Cost, Profile, ProfileBuilder, ValueKind
-from knickpoint.profiles.reading import FORMATS, read_profile
+from knickpoint.profiles.reading import FORMATS, find_profile, read_profile
 from knickpoint.profiles.scatter import CostChange
 
 __all__ = [
@@ -34,6 +35,9 @@ __all__ = [
     "ProfileBuilder",
     "ValueKind",
     "difference",
+    "find_profile",
     "flame_page",
+    "pack_profile",
     "read_profile",
+    "unpack_profile",
 ]

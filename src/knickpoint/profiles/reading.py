@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Final
 
 from knickpoint.formats.toolbox.file_content import FileContent
@@ -17,6 +18,7 @@ from knickpoint.profiles.json_formats import (
     read_firefox,
     read_speedscope,
 )
+from knickpoint.profiles.packed import is_packed, unpack_profile
 from knickpoint.profiles.pprof import is_pprof, read_pprof
 from knickpoint.profiles.profile import MOST_BYTES, Profile, ProfileBuilder, ValueKind
 from knickpoint.profiles.python_stats import is_python_stats, read_python_stats
@@ -54,16 +56,36 @@ def read_profile(data: bytes, name: str = "", *, value: str = "") -> Profile:
     Raises:
         FormatError: the content is in no known format, damaged, or too large.
     """
+    found = find_profile(data, name, value=value, flat=True)
+    if found is None:
+        raise FormatError(
+            "not a profile in a known format", where=name, remedy=f"These are read: {', '.join(FORMATS)}."
+        )
+    return found
+
+
+def find_profile(data: bytes, name: str = "", *, value: str = "", flat: bool = False) -> Profile | None:
+    """Read a file that may be a profile; None where it is in no known format.
+
+    Lines that end with a number are folded stacks where half of them have several frames; ``flat`` takes any.
+
+    Raises:
+        FormatError: the profile is damaged, or too large.
+    """
     file = FileContent(data, name, limits=_LIMITS)
     content = file.unpacked
     if len(content) > MOST_BYTES:
         raise FormatError(
             f"more than {MOST_BYTES:,} bytes", where=name, remedy="Profile a shorter run, or sample less often."
         )
-    if is_python_stats(content):
-        return read_python_stats(content, name)
-    if is_pprof(content):
-        return read_pprof(content, name, value)
+    binary = (
+        (is_packed, unpack_profile),
+        (is_python_stats, read_python_stats),
+        (is_pprof, partial(read_pprof, value=value)),
+    )
+    for is_known, read in binary:
+        if is_known(content):
+            return read(content, name)
     if content[:64].lstrip()[:1] == b"{":
         file.check_memory()
         return _read_json(file.json, name, value)
@@ -71,23 +93,21 @@ def read_profile(data: bytes, name: str = "", *, value: str = "") -> Profile:
         return read_callgrind(file.lines, name, value)
     filled = [line.rstrip() for line in file.lines[:_LOOKED_AT] if line.strip() and line[:1] != "#"]
     stacks = [_FOLDED.fullmatch(line) for line in filled]
-    if any(found and found["stack"].strip() for found in stacks) and all(stacks[:-1]):
+    known = sum(bool(found and found["stack"].strip()) for found in stacks)
+    deep = sum(bool(found and ";" in found["stack"]) for found in stacks)
+    if known and all(stacks[:-1]) and (flat or 2 * deep >= len(stacks)):
         return _read_folded(file, name)
-    raise _unknown(name)
+    return None
 
 
-def _unknown(name: str) -> FormatError:
-    return FormatError("not a profile in a known format", where=name, remedy=f"These are read: {', '.join(FORMATS)}.")
-
-
-def _read_json(document: object, name: str, value: str) -> Profile:
+def _read_json(document: object, name: str, value: str) -> Profile | None:
     if is_speedscope(document):
         return read_speedscope(document, name, value)
     if is_cpuprofile(document):
         return read_cpuprofile(document, name, value)
     if is_firefox(document):
         return read_firefox(document, name)
-    raise _unknown(name)
+    return None
 
 
 def _read_folded(file: FileContent, where: str) -> Profile:

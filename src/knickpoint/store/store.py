@@ -43,6 +43,7 @@ from knickpoint.store.points.provenance import StoredSamples
 from knickpoint.store.points.retention import Forgotten, retain
 from knickpoint.store.points.runs import Runs
 from knickpoint.store.points.sealer import Sealed, Sealer
+from knickpoint.store.profiles import ProfileTable
 from knickpoint.store.quarantines import Quarantines
 from knickpoint.store.schedules import ScheduledProbes
 from knickpoint.store.traces.shortcuts import Shortcuts
@@ -67,6 +68,7 @@ class Store:
         rewrites: successors of rewritten commits, and lines that changed.
         bisections: searches for the commits that made changes, and their probes.
         schedules: commits that schedules chose, and what became of their measurement.
+        profiles: profiles of benchmarks, and what they say about changes.
         quarantines: runs whose results are quarantined, and calls of hooks about them.
         workers: the workers of the instance, and their state.
         tokens: tokens for machines, as hashes.
@@ -94,6 +96,7 @@ class Store:
         self.boundaries = Boundaries(database)
         self.rewrites = Rewrites(database, self.outbox)
         self.bisections = Bisections(database)
+        self.profiles = ProfileTable(database)
         self.quarantines = Quarantines(database)
         self.schedules = ScheduledProbes(database)
         self.workers = WorkerTable(database)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from knickpoint.store import Store
 
 _MOST_NAMED: Final = 20
+_UNSAFE: Final = re.compile(r"[^\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,32 @@ def _write(store: Store, chosen: _Points, output: str, path: Path | None) -> int
         ) from error
 
 
+def _write_profiles(store: Store, repositories: Sequence[Repository], directory: Path) -> int:
+    """Write each profile with the sidecar that says what it belongs to, and return how many."""
+    from knickpoint.ingest.context.sidecar import SIDECAR_SUFFIX
+    from knickpoint.model.params import decode_key
+
+    count = 0
+    try:
+        directory.mkdir(parents=True)
+        for repository in repositories:
+            profiles = store.profiles.all(repository)
+            commits = store.commits.get(repository, sorted({each.slot for each in profiles}))
+            hashes = {each.slot: each.commit.hash for each in commits}
+            for each in profiles:
+                count += 1
+                path = directory / f"{_UNSAFE.sub('_', each.benchmark)[:80]}.{count}.knick.gz"
+                path.write_bytes(gzip.compress(store.profiles.content(each.digest), mtime=0))
+                params = (decode_key(each.params) if each.params else {}) | {"benchmark": each.benchmark}
+                stated = {"commit": hashes[each.slot], "repository": repository.name, "params": params}
+                path.with_name(f"{path.name}{SIDECAR_SUFFIX}").write_text(json.dumps(stated), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"the profiles cannot be written: {error.strerror}", where=str(directory), remedy="Name a new directory."
+        ) from error
+    return count
+
+
 @click.command("export")
 @click.option(
     "--format",
@@ -107,9 +137,22 @@ def _write(store: Store, chosen: _Points, output: str, path: Path | None) -> int
     is_flag=True,
     help="One column for each param, with commit time and author, for data frames and spreadsheets.",
 )
+@click.option(
+    "--profiles",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the profiles into this new directory in place of the points; knick import reads it.",
+)
 @instance_option
 def command(
-    *, output: str, path: Path | None, query_text: str, repository: str, line: str, params: bool, instance: str | None
+    *,
+    profiles: Path | None,
+    output: str,
+    path: Path | None,
+    query_text: str,
+    repository: str,
+    line: str,
+    params: bool,
+    instance: str | None,
 ) -> None:
     """Write the points, one row each: repository, line, trace key, unit, position, commit, value, direction, time.
 
@@ -120,6 +163,12 @@ def command(
     """
     from knickpoint.model.query import parse_query
 
+    if profiles is not None:
+        with open_chosen_instance(instance) as opened:
+            chosen = [opened.store.commits.repository(repository)] if repository else None
+            count = _write_profiles(opened.store, chosen or opened.store.commits.repositories(), profiles)
+        note(f"Wrote {counted(count, 'profile')} to {profiles}.")
+        return
     with open_chosen_instance(instance) as opened:
         with opened.store.without_damage() as damage:
             require_results(opened)

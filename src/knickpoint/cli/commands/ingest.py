@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from knickpoint.model.commit import Repository
     from knickpoint.store import Run, Store
+    from knickpoint.store.profiles import StoredProfile
 
 
 # ``knick ingest runs`` and ``knick ingest remove``: list the runs that were imported, and remove wrong ones.
@@ -49,7 +50,7 @@ class _Selection:
     @property
     def sources(self) -> tuple[str, ...]:
         """How the store may name the file: as it was given, or by the absolute path of a local file."""
-        return (self.source, str(Path(self.source).absolute())) if self.source else ("",)
+        return (self.source, os.path.abspath(self.source)) if self.source else ("",)  # noqa: PTH100 - as imports do
 
 
 def _selecting(command: Callable[..., None]) -> Callable[..., None]:
@@ -105,23 +106,25 @@ def remove(
     instance: str | None,
     output: OutputFormat,
 ) -> None:
-    """Remove the runs of a wrong import: these IDs, or all of a file or a commit.
+    """Remove the runs of a wrong import: these IDs, or all of a file or a commit, with its profiles.
 
     Their values are gone for good, so try it with --dry-run. Commits and traces stay. The next run of the alerts judges
     the traces anew. A watched folder does not import the file again; knick import with its name does.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.ingest.removal import remove_runs
+    from knickpoint.ingest.removal import remove_profiles, remove_runs
 
     if not (ids or commit or source):
         raise InputError("no runs are selected", remedy="Give their ids (knick ingest runs), --source or --commit.")
     with open_chosen_instance(instance) as opened:
         store = opened.store
-        found = _found(store, _Selection(repository, commit, source, ids or None))
+        wanted = _Selection(repository, commit, source, ids or None)
+        found = _found(store, wanted)
+        profiles = _profiles(store, wanted)
         present = {run.id for _, several in found for run, _ in several}
         if unknown := sorted(set(ids) - present):
             raise InputError(f"there is no run {unknown[0]} among these", remedy="See knick ingest runs.")
-        if not present:
+        if not present and not profiles:
             options = {"--repository": repository, "--source": source, "--commit": commit}
             where = " ".join(f"{name} {value}" for name, value in options.items() if value)
             raise InputError(
@@ -134,10 +137,12 @@ def remove(
             with store.transaction():
                 for owner, several in found:
                     remove_runs(store, owner, [run for run, _ in several], who=who)
+                remove_profiles(store, profiles, who=who)
     show(_COLUMNS, rows, output)
     if output is not OutputFormat.TEXT:
         return
     what = f"{counted(len(rows), 'run')} with {counted(points, 'point')}"
+    what += f", {counted(len(profiles), 'profile')}" if profiles else ""
     note(f"Would remove {what}." if dry_run else f"Removed {what}; the next knick run judges their traces anew.")
 
 
@@ -164,6 +169,20 @@ def _found(
             if several:
                 found.append((owner, several))
                 break
+    return found
+
+
+def _profiles(store: Store, wanted: _Selection) -> list[tuple[Repository, StoredProfile]]:
+    """Return the profiles of the selected files or of the selected commit; ids are those of runs."""
+    if wanted.ids is not None:
+        return []
+    found = []
+    for owner in chosen_repositories(store, wanted.repository):
+        commit = store.commits.find(owner, wanted.commit) if wanted.commit else None
+        for each in store.profiles.all(owner) if commit or not wanted.commit else ():
+            of_file = not wanted.source or each.source in wanted.sources
+            if of_file and (commit is None or each.slot == commit.slot):
+                found.append((owner, each))
     return found
 
 

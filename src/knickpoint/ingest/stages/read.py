@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from knickpoint.formats import read_found, read_mapped, read_report
 from knickpoint.formats.format import Parsed
@@ -20,23 +20,32 @@ from knickpoint.ingest.memory import reading_limits, within_memory
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import Destination, IngestSettings
 from knickpoint.model.errors import DefectError, FormatError, KnickpointError
-from knickpoint.model.report import Problem, Report
+from knickpoint.model.report import Problem, Report, ResultTable, RunReport, Severity
 from knickpoint.store import FileState
 
+if TYPE_CHECKING:
+    from knickpoint.profiles import Profile
+
 # Stage 1: read what a results file states, in whichever format it is.
+
+
+PROFILE: Final = "profile"
+"""What stands for a format where a file is stated to be a profile, of whatever kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResults:
     """What a results file states, before anything is known about the repository of its runs.
 
-    ``errors`` refuse the whole file; ``warnings`` let it in.
+    ``errors`` refuse the whole file; ``warnings`` let it in. ``profile`` is what the file is in place of results, None
+    where it has results.
     """
 
     file: ResultsFile
     report: Report
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
+    profile: Profile | None = None
 
 
 Reader = Callable[[ResultsFile, IngestSettings], ReadResults | None]
@@ -56,13 +65,38 @@ def read_results(file: ResultsFile, settings: IngestSettings) -> ReadResults | N
             remedy="Split it, or raise largest_megabytes in knickpoint.toml.",
         )
     limits = reading_limits(settings, file.data)
-    parsed = within_memory(lambda: _parse(file, limits), file.source)
+    stated = file.context.stated.format
+    parsed, fault = None, None
+    if stated != PROFILE:
+        try:
+            parsed = within_memory(lambda: _parse(file, limits), file.source)
+        except FormatError as error:
+            fault = error
     if parsed is None:
-        return None
+        profile = _find_profile(file) if stated in {"", PROFILE} and not file.context.mapping else None
+        if profile is None and fault is not None:
+            raise fault
+        return profile
     report, problems = parsed
     errors = tuple(problem for problem in problems if problem.refuses)
     warnings = tuple(problem for problem in problems if not problem.refuses)
     return ReadResults(file, report, errors, warnings)
+
+
+def _find_profile(file: ResultsFile) -> ReadResults | None:
+    """Read a file that no format of results claims as a profile, None where it is not one either.
+
+    Raises:
+        FormatError: it is damaged, too large, or not a profile though it was stated to be one.
+    """
+    from knickpoint.profiles import find_profile, read_profile
+
+    read = read_profile if file.context.stated.format == PROFILE else find_profile
+    found = within_memory(lambda: read(file.data, file.source), file.source)
+    if found is None:
+        return None
+    warnings = tuple(Problem(text, file.source, "", Severity.WARNING) for text in found.notes)
+    return ReadResults(file, Report(found.format, (RunReport(ResultTable.of(())),)), (), warnings, found)
 
 
 def _parse(file: ResultsFile, limits: ReadingLimits) -> Parsed | None:

@@ -158,11 +158,11 @@ def write_runs(destination: Destination, resolved: ResolvedRuns) -> FileSummary:
             for run in resolved.runs
         ],
     )
-    _record(destination, resolved)
+    record_file(destination, resolved)
     return _summary(destination.store, resolved, receipts)
 
 
-def _record(destination: Destination, resolved: ResolvedRuns) -> None:
+def record_file(destination: Destination, resolved: ResolvedRuns) -> None:
     """Record the file in the ledger, in place of what was held of it before."""
     read, store = resolved.read, destination.store
     file, report, unknown = read.file, read.report, resolved.unknown
@@ -173,7 +173,7 @@ def _record(destination: Destination, resolved: ResolvedRuns) -> None:
             resolved.repository,
             file,
             unknown,
-            format=report.format,
+            format="" if read.profile else report.format,
             content_hash=resolved.content_hash,
         )
     store.ledger.record(

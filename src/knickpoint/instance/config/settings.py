@@ -390,17 +390,20 @@ class FindingSettings:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSettings:
-    """The time for which samples and values are kept, in each repository; ``[retention]``.
+    """The time for which profiles, samples and values are kept, in each repository; ``[retention]``.
 
-    Traces with a triaged finding, and results of other branches, are always kept.
+    Traces with a triaged finding, their profiles, and what belongs to other branches are always kept.
 
     Attributes:
+        profiles_commits: number of newest commits of the default line that keep their profiles, which go no later than
+            samples and values. 0 keeps all.
         samples_commits: number of newest commits of the default line that keep their samples; older points keep
             their median. 0 keeps all.
         values_commits: number of newest commits of the default line that keep their values. 0 keeps all.
         every_hours: how often the worker applies the rule.
     """
 
+    profiles_commits: int = 0
     samples_commits: int = 0
     values_commits: int = 0
     every_hours: float = 24.0

@@ -354,6 +354,7 @@ class Worker:
         if self._tasks.is_due("retention", self.instance.config.retention.every_hours * _HOUR_SECONDS):
             for name, lost in forget_values(self.instance).items():
                 lost_values = f"{counted(lost.samples, 'sample')} and {counted(lost.points, 'point')}"
+                lost_values += f", {counted(lost.profiles, 'profile')}" if lost.profiles else ""
                 self.announce(f"retention: deleted {lost_values} of {name}")
         return False
 

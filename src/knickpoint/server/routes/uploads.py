@@ -71,11 +71,12 @@ async def post_results(
         datetime | None, Query(description="When they were measured, where they do not give it; UTC without a zone.")
     ] = None,
     run: Annotated[str, Query(description="Id of this run, including its attempt.")] = "",
+    benchmark: Annotated[str, Query(description="Benchmark of a profile. Default: from the name of the file.")] = "",
     format: Annotated[str, Query(description="Name of the format. Default: recognised from the content.")] = "",  # noqa: A002
     dry_run: Annotated[bool, Query(description="Import the file, then roll back.")] = False,
     allow_empty: Annotated[bool, Query(description="Take a file that holds no results; else it is refused.")] = False,
 ) -> UploadAnswer:
-    """Import a results file, the body of the request, exactly once.
+    """Import a results file or a profile, the body of the request, exactly once.
 
     The answer comes when the results are stored. If the client disconnects before, or they take longer than
     `import_seconds` of `[limits]`, nothing of them is. 429 and 503 with `Retry-After` say that nothing of them is, and
@@ -86,7 +87,8 @@ async def post_results(
     repository = permitted_repository(instance, caller, repository)
     source = upload_source(caller, repository, name)
     measured = in_utc(time) if time is not None else None
-    sidecar = Sidecar(commit=commit, branch=branch, repository=repository, run=run, time=measured, format=format)
+    params = {"benchmark": benchmark} if benchmark else {}
+    sidecar = Sidecar(commit, branch, repository, run, measured, format, params)
     limits = limits_of(request)
     turn = limits.import_turn(caller.name, repository)
     async with _received(request, largest_bytes(instance), _SPLIT_REMEDY) as file, turn:

@@ -42,6 +42,7 @@ _JSON: Final[Mapping[str, Collection[str]]] = {
     "alert_file": ("definitions",),
     "alert_in_force": ("definition",),
     "bisection": ("culprits", "devices", "request"),
+    "cause": ("body",),
     "change_point": ("alerts",),
     "cluster": ("body", "group_key"),
     "cluster_member": ("body",),
@@ -81,6 +82,7 @@ _COMPRESSED: Final = {
     ("ledger_quarantine", "payload"),
     ("ledger_waiting", "payload"),
     ("probe_file", "content"),
+    ("profile_content", "data"),
 }
 """Table and column of what zlib compressed, with its checksum."""
 

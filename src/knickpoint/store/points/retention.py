@@ -28,10 +28,11 @@ from knickpoint.store.traces.trace_chunks import CHUNK
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Count what was deleted: single samples, whose medians stay, and points."""
+    """Count what was deleted: single samples, whose medians stay, points, and profiles."""
 
     samples: int
     points: int
+    profiles: int = 0
 
 
 def retain(

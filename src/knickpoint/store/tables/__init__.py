@@ -12,6 +12,7 @@ from knickpoint.store.tables import (
     events,
     findings,
     points,
+    profiles,
     traces,
 )
 from knickpoint.store.tables.base import metadata
@@ -27,5 +28,6 @@ __all__ = [
     "findings",
     "metadata",
     "points",
+    "profiles",
     "traces",
 ]
