@@ -82,7 +82,7 @@ const ROUTES: readonly Route[] = [
     ownScale: "log",
     hidden: ["7"],
   },
-  { view: "change", id: "R12" },
+  { view: "change", id: "R12", flame: "" },
   overviewRoute,
   { ...overviewRoute, repository: "r", days: 7, query: "os=linux", by: "suite", commits: 100 },
   { view: "benchmark", repository: "r", param: "test", name: "a/b c" },
@@ -142,7 +142,7 @@ test.each(["/explore", "/"])("links to %s that call their query `q` still work",
 });
 
 test.each(["/change/12", "/change/R012/", "/change/R12"])("%s is the page of R12", (path) => {
-  expect(parse(path)).toEqual({ view: "change", id: "R12" });
+  expect(parse(path)).toEqual({ view: "change", id: "R12", flame: "" });
 });
 
 test("what is not the id of a change has no page", () => {

@@ -122,14 +122,14 @@ def test_a_comparison_says_that_a_reader_failed(lab: Lab, name: str) -> None:
 
 def test_a_defect_after_reading_keeps_nothing_of_the_file(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     bad, good = lab.skia("bad.json", A, sort=1), lab.skia("good.json", B, sort=2)
-    record = write._record
+    record = write.record_file
 
     def fail(destination: Any, resolved: Any) -> None:
         if resolved.read.file.source == str(bad):
             raise ZeroDivisionError("division by zero")
         record(destination, resolved)
 
-    monkeypatch.setattr(write, "_record", fail)
+    monkeypatch.setattr(write, "record_file", fail)
     summary = lab.take(bad, good)
     assert [file.state for file in summary.files] == [ImportState.REFUSED, ImportState.IMPORTED]
     assert summary.files[0].problems[0].severity is Severity.DEFECT

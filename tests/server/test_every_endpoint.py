@@ -117,6 +117,7 @@ GET    /api/v1/commits/{revision}/report      401 200 200 200 404 200 403 200 20
 GET    /api/v1/changes/{change}/breakdown 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/changes/{change}/clusters 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/changes/{change}               401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/changes/{change}/flame    401 404 404 404 404 404 403 404 404 | 401 401 401 401 401
 GET    /api/v1/changes/{change}/suspects 401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/triage/last                    401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/members                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401

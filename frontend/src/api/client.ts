@@ -9,6 +9,7 @@ import {
   type NewAlert,
   type AlertRecord,
   type ChangePage,
+  type FlameGraphData,
   type AlertQuality,
   type AuditEntry,
   type AuditKind,
@@ -329,6 +330,7 @@ export const api = {
   bisectionRecipes: (change: string, signal?: AbortSignal) =>
     get<string[]>(apiUrl(`changes/${change}/recipes`), signal),
   changePage: (change: string, signal?: AbortSignal) => get<ChangePage>(apiUrl(`changes/${change}`), signal),
+  flameGraph: (change: string, signal?: AbortSignal) => get<FlameGraphData>(apiUrl(`changes/${change}/flame`), signal),
   suspects: (change: string, signal?: AbortSignal) => get<Suspects>(apiUrl(`changes/${change}/suspects`), signal),
   breakdown: (change: string, signal?: AbortSignal) => get<Breakdown>(apiUrl(`changes/${change}/breakdown`), signal),
   startBisection: (change: string, recipe: string) =>

@@ -162,6 +162,7 @@ def explain_change(session: Session, asked: ChangeRequest) -> Reply:
         "undone_at": commit_facts(stated.undone_at) if stated and stated.undone_at else None,
         "held_back_because": change.held,
         "machine": stated and stated.machine,
+        "cause": stated and stated.cause,
         "ticket": stated and stated.ticket,
         "line": reach.line,
         "previous": {"hash": hash_text(reach.previous_hash), "position": reach.previous},

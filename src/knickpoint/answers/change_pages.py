@@ -16,9 +16,12 @@ from knickpoint.answers.visible_repositories import UnknownError, VisibleReposit
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import Action, Condition, Decision, Status
 from knickpoint.model.commit import Repository
+from knickpoint.model.errors import StoreError
 from knickpoint.model.notification import AnnouncementKind
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
+from knickpoint.store.profiles import StoredCause
+from knickpoint.watch.causes import compare, read_pair
 
 _MEMBERS: Final = 5
 _MOST_EARLIER: Final = 5
@@ -50,6 +53,66 @@ class ChangeAnnouncementAnswer(Answer):
     relative_size: FiniteOrNull
 
 
+class FunctionCostAnswer(Answer):
+    """A function that profiles name as a cause, with what it explains of the difference."""
+
+    name: str
+    file: str = Field(description="Empty where the profile names none.")
+    line: int = Field(description="The line of its definition, 0 for unknown.")
+    former: str = Field(description="Its name before, where it was renamed; else empty.")
+    before: float
+    after: float
+    low: float = Field(description="The difference lies between this and `high`.")
+    high: float
+
+
+class ProfiledBenchmarkAnswer(Answer):
+    """What the profiles of one benchmark say about a change."""
+
+    benchmark: str
+    sentence: str
+    format: str = Field(description="The kind of file that the profiler wrote.")
+    kind: str = Field(description="`time`, `instructions`, `bytes`, `allocations` or `count`.")
+    unit: str
+    before: int = Field(description="Number of profiles before the change.")
+    after: int = Field(description="Number of profiles after the change.")
+    shows: bool | None = Field(
+        description="Whether they show the change as it was measured; null where their unit is of something else."
+    )
+    causes: list[FunctionCostAnswer] = Field(description="Those that explain most first, at most 10.")
+
+
+class CauseAnswer(Answer):
+    """What the profiles before and after a change say."""
+
+    sentence: str
+    touched: list[str] = Field(
+        description="Hashes of the commits of the suspect range that touch the file of the function that leads."
+    )
+    benchmarks: list[ProfiledBenchmarkAnswer] = Field(
+        description="The one that the sentence is about first, at most 5."
+    )
+
+
+class FlameGraphAnswer(Answer):
+    """The stacks before and after a change in one tree, and the functions in them; costs are means of the profiles."""
+
+    sentence: str
+    benchmark: str
+    unit: str
+    divisor: float = Field(description="Costs over it are in the unit.")
+    whole: float = Field(description="The larger of the whole costs before and after.")
+    note: str = Field(description="What was left out, empty if nothing was.")
+    functions: list[list[str | float]] = Field(
+        description="Name, place, former name, own cost before and after, cost with calls before and after, what it "
+        "explains of the difference, at least, at most, what it is, and the partner that cost moved from or to."
+    )
+    parents: list[int] = Field(description="Stacks, callers before callees: the place of the caller, -1 for none.")
+    frames: list[int] = Field(description="The function of each stack.")
+    before: list[float] = Field(description="Cost before of each stack, with all that it calls.")
+    after: list[float]
+
+
 class ChangePageAnswer(Answer):
     """One change, wherever it is listed, with what there is to know of it."""
 
@@ -60,6 +123,9 @@ class ChangePageAnswer(Answer):
     )
     decisions: list[ChangeEntryAnswer] = Field(description="The newest 100 decisions about its traces, newest first.")
     announcements: list[ChangeAnnouncementAnswer] = Field(description="What was announced about it, newest first.")
+    cause: CauseAnswer | None = Field(
+        description="null where no benchmark of it has profiles on both sides, or the caller may not read profiles."
+    )
 
 
 def read_change_page(visible: VisibleRepositories, key: int) -> ChangePageAnswer:
@@ -85,7 +151,55 @@ def read_change_page(visible: VisibleRepositories, key: int) -> ChangePageAnswer
         announcements=[
             ChangeAnnouncementAnswer.of(each) for each in reversed(store.findings.announcements.of_change(key))
         ],
+        cause=_cause(store.profiles.causes([key]).get(key)) if visible.reads_profiles else None,
     )
+
+
+def read_flame_graph(visible: VisibleRepositories, key: int, benchmark: str = "") -> FlameGraphAnswer:
+    """Read the flame graph of a change, of the benchmark that its sentence is about or of another one.
+
+    Raises:
+        FormatError: a profile is damaged.
+        NotSignedInError: the caller may read the change, but not its profiles.
+        UnknownError: there is no such change that the caller may read, or it has no profiles of the benchmark any more.
+    """
+    from knickpoint.profiles.flame_page import flame_data
+
+    visible.of_change(key)
+    visible.require_profiles()
+    cause = visible.store.profiles.causes([key]).get(key)
+    about = (
+        next((each for each in cause.body.get("benchmarks", ()) if benchmark in {"", each["benchmark"]}), None)
+        if cause
+        else None
+    )
+    points = {each.id: each for each in visible.store.findings.change(key).members}
+    if about is None or about["point"] not in points:
+        named = f" of {benchmark!r}" if benchmark else ""
+        raise UnknownError(
+            f"there are no profiles{named} before and after the change", where=f"R{key}", remedy="Import some of both."
+        )
+    try:
+        before, after = read_pair(visible.store, (about["before"], about["after"]))
+    except StoreError as error:
+        raise UnknownError(error.message, where=f"R{key}", remedy=error.remedy) from error
+    found = compare(before, after, points[about["point"]])
+    return FlameGraphAnswer(sentence=found.sentence, benchmark=about["benchmark"], **flame_data(found, before, after))
+
+
+def _cause(found: StoredCause | None) -> CauseAnswer | None:
+    if found is None or not found.sentence:
+        return None
+    benchmarks = [
+        ProfiledBenchmarkAnswer(
+            **{name: each[name] for name in ("benchmark", "sentence", "format", "kind", "unit", "shows")},
+            before=len(each["before"]),
+            after=len(each["after"]),
+            causes=[FunctionCostAnswer(**cause) for cause in each["causes"]],
+        )
+        for each in found.body["benchmarks"]
+    ]
+    return CauseAnswer(sentence=found.sentence, touched=found.body["touched"], benchmarks=benchmarks)
 
 
 def _read(store: Store, repository: Repository, selection: Selection, keys: Sequence[int]) -> list[Change]:

@@ -107,10 +107,11 @@ _KEY_SIGN: Final = ","
 
 @dataclass(frozen=True, slots=True)
 class VisibleRepositories:
-    """What of ``store`` exists for ``caller``."""
+    """What of ``store`` exists for ``caller``; ``reads_profiles`` is whether that includes profiles."""
 
     store: Store
     caller: Caller
+    reads_profiles: bool = True
 
     @classmethod
     def to_local_user(cls, store: Store) -> Self:
@@ -279,6 +280,19 @@ class VisibleRepositories:
         """
         for name in sorted({repository.name for repository in repositories}):
             require(self.caller, permission, repository=name)
+
+    def require_profiles(self) -> None:
+        """Check that the caller may read profiles, which name functions and files.
+
+        Raises:
+            NotSignedInError: only known callers may.
+        """
+        if not self.reads_profiles:
+            raise NotSignedInError(
+                "only known callers may read profiles",
+                where="Authorization",
+                remedy="Sign in at /sign-in, or send Authorization: Bearer TOKEN. public_profiles in [access] opens them.",
+            )
 
     def _checked(
         self, kind: str, keys: Sequence[int], owners: Mapping[int, int], remedy: str

@@ -43,6 +43,7 @@ def remove_profiles(store: Store, profiles: Sequence[tuple[Repository, StoredPro
         files = sorted({profile.source for profile in several})
         with store.transaction():
             store.profiles.remove(profile.id for profile in several)
+            store.profiles.forget_causes({profile.digest for profile in several})
             for source in files:
                 store.ledger.mark_removed(source, f"its profile was removed by {who}")
             named = ", ".join(files[:_NAMED]) + (f" and {len(files) - _NAMED} more" if len(files) > _NAMED else "")

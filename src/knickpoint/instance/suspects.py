@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
     """Rank the suspects of all live changes that are new or were updated, or of ``everything``; return how many.
 
+    Before, the profiles of changes are compared where there are new ones: what they show counts.
+
     Raises:
         StoreError: the store cannot be read or written.
     """
+    from knickpoint.watch.causes import update_causes
     from knickpoint.watch.suspects.update import update_suspects
 
-    return update_suspects(instance.store, _git_source(instance), everything=everything)
+    open_git = _git_source(instance)
+    caused = update_causes(instance.store, open_git)
+    return update_suspects(instance.store, open_git, everything=everything, also=caused)
 
 
 def preview_new_suspects(instance: Instance) -> Mapping[int, Suspects]:

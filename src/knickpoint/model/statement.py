@@ -120,7 +120,8 @@ class Statement:
     members that count: the live ones that are work, else the live ones, else all. ``undone_at`` is the commit (a slot)
     that brought the earlier level back, -1 for none. ``likely`` is None where only the suspect range is known.
     ``severity`` orders lists. ``decision`` is NEW while a member that counts is open, else that of the lead; ``ticket``
-    is that of the lead, else the first of the others, "" without one.
+    is that of the lead, else the first of the others, "" without one. ``cause`` is what the profiles before and after
+    it say, in a sentence, "" without any.
     """
 
     direction: ChangeDirection
@@ -141,6 +142,7 @@ class Statement:
     held: str = ""
     decision: Status = Status.NEW
     ticket: str = ""
+    cause: str = ""
 
     @property
     def traces(self) -> int:

@@ -69,4 +69,6 @@ class LedgerView:
             return whole
         own = [each.id for each in self.members([chain])[chain] if each.change_id == change]
         part = table.of_part(own)
-        return replace(part, likely=whole.likely, machine=whole.machine) if part is not None else whole
+        return (
+            replace(part, likely=whole.likely, machine=whole.machine, cause=whole.cause) if part is not None else whole
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -47,6 +47,18 @@ class Difference:
     functions: tuple[FunctionChange, ...]
     measured: Measured | None = None
     shows: bool | None = None
+
+    def against(self, measured: Measured) -> Difference:
+        """Return the same, with whether it shows a change that was measured.
+
+        Raises:
+            InputError: that is in a unit of something else.
+        """
+        known = _in_unit(measured, self.unit)
+        overlaps = self.total.low <= known.high and known.low <= self.total.high
+        found = _causes(self.functions, known.difference)
+        shows = overlaps and bool(found) and found[0].explained.difference * known.difference > 0
+        return replace(self, measured=known, shows=shows)
 
     @property
     def causes(self) -> tuple[FunctionChange, ...]:
@@ -101,13 +113,8 @@ def difference(before: Sequence[Profile], after: Sequence[Profile], measured: Me
     totals = [np.array([profile.total for profile in side]) for side in (before, after)]
     total = cost_change(totals[0], totals[1], table.scatter, _TOTAL_DOUBT)
     functions = table.functions(total)
-    shows = None
-    if measured is not None:
-        measured = _in_unit(measured, unit)
-        overlaps = total.low <= measured.high and measured.low <= total.high
-        found = _causes(functions, measured.difference)
-        shows = overlaps and bool(found) and found[0].explained.difference * measured.difference > 0
-    return Difference(kind, unit, (len(before), len(after)), total, functions, measured, shows)
+    found = Difference(kind, unit, (len(before), len(after)), total, functions)
+    return found.against(measured) if measured is not None else found
 
 
 def _causes(functions: Iterable[FunctionChange], sign: float) -> tuple[FunctionChange, ...]:

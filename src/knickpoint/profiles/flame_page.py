@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from knickpoint.model.quantity_text import scale_for
 from knickpoint.profiles.difference import Difference
@@ -27,13 +27,16 @@ def flame_page(found: Difference, before: Sequence[Profile], after: Sequence[Pro
     style, script, page = (
         place.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "flame.js", "page.html")
     )
-    data = json.dumps(_data(found, before, after), ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(flame_data(found, before, after), ensure_ascii=True, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
     texts = {"title": escape(title), "sentence": escape(found.sentence), "style": style, "script": script, "data": data}
     head, *parts = page.split("{{")
     return head + "".join(texts[name] + rest for name, rest in (part.split("}}", 1) for part in parts))
 
 
-def _data(found: Difference, before: Sequence[Profile], after: Sequence[Profile]) -> dict[str, object]:
+def flame_data(found: Difference, before: Sequence[Profile], after: Sequence[Profile]) -> dict[str, Any]:
+    """Return what the page draws, as plain values: the functions, and the stacks of both sides in one tree."""
     whole = max(found.total.before, found.total.after)
     scale = scale_for(whole, found.unit)
     tree = _Tree(found, before, after, whole * _SMALLEST_SHARE)

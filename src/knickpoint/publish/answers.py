@@ -173,7 +173,7 @@ class _Reader:
     def __init__(self, instance: Instance, chosen: Chosen) -> None:
         grants = Grants.of([Permission.READ], chosen.repositories)
         self.caller = Caller(CallerKind.ANYONE, "anyone", grants)
-        self.visible = _KnownRepositories(instance.store, self.caller)
+        self.visible = _KnownRepositories(instance.store, self.caller, instance.config.access.public_profiles)
         self.repositories = [self.visible.choose(name) for name in chosen.repositories]
         self._instance, self._now = instance, chosen.now
 
@@ -215,7 +215,10 @@ class _Reader:
     def of_change(self, name: str) -> Iterator[tuple[str, Any]]:
         """Yield what pages ask of one change, named as in ``R12``."""
         change = int(name.removeprefix("R"))
-        yield f"changes/{name}", _plain(change_pages.read_change_page(self.visible, change))
+        page = change_pages.read_change_page(self.visible, change)
+        yield f"changes/{name}", _plain(page)
+        if page.cause is not None:
+            yield f"changes/{name}/flame", _plain(change_pages.read_flame_graph(self.visible, change))
         yield f"changes/{name}/suspects", _plain(suspects.list_suspects(self.visible, change))
         yield f"changes/{name}/recipes", []
         found = bisections.list_bisections(self.visible, "", (), change, 1)

@@ -18,7 +18,7 @@ from knickpoint.model.errors import InputError, StoreError
 from knickpoint.model.params import decode_key
 from knickpoint.store.array_codec import decompressed, stored_json
 from knickpoint.store.database import Database
-from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, change
+from knickpoint.store.tables.findings import change
 from knickpoint.store.tables.profiles import cause as cause_table
 from knickpoint.store.tables.profiles import profile as table
 from knickpoint.store.tables.profiles import profile_content
@@ -182,6 +182,12 @@ class ProfileTable:
 
     # The causes of changes.
 
+    def forget_causes(self, digests: Iterable[str]) -> None:
+        """Delete what some profiles say, because they were removed."""
+        with self._database.transaction() as connection:
+            for digest in digests:
+                connection.execute(delete(cause_table).where(cause_table.c.body.contains(digest)))
+
     def causes(self, changes: Collection[int]) -> dict[int, StoredCause]:
         """Return change → what its profiles say; those whose suspect range moved since have none."""
         query = select(cause_table).join(change, change.c.id == cause_table.c.change_id)
@@ -215,7 +221,6 @@ class ProfileTable:
                 delete(cause_table).where(self._database.among(cause_table.c.change_id, "wanted")), wanted
             )
             connection.execute(cause_table.insert(), rows)
-            self._database.later(STATEMENTS_OF_CHANGES, found)
 
 
 def cause_of(row: Row[Any]) -> StoredCause:

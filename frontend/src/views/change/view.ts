@@ -11,6 +11,7 @@ import {
   type ChangePage,
   type Finding,
   type ListFilter,
+  type ProfileCause,
   type Status,
 } from "../../api/client";
 import type { Hovered } from "../../charts/chart-data";
@@ -44,7 +45,7 @@ import { changeTable } from "../../templates/change-table";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { longName } from "../../templates/trace-name";
 import { comparisonText } from "../../text/findings";
-import { grouped } from "../../text/numbers";
+import { countText, grouped } from "../../text/numbers";
 import { commonParams, traceText } from "../../text/trace-names";
 import { valueText } from "../../text/units";
 import { findingsOf, linesOf, marksOf } from "../trace/plot-data";
@@ -93,6 +94,13 @@ export class ChangeView extends PageElement {
   private readonly suspects = new Resource(this, {
     args: () => (this.lead && this.commits ? ([this.lead, this.commits] as const) : undefined),
     load: ([lead, commits], signal) => loadSuspects(lead.trace.id, commits, lead, signal),
+  });
+  private readonly flame = new Resource(this, {
+    args: () => (this.page.value?.cause ? ([this.route.id] as const) : undefined),
+    load: async ([id], signal) => {
+      const [data] = await Promise.all([api.flameGraph(id, signal), import("../../components/flame-graph")]);
+      return data;
+    },
   });
   private readonly trackers = new Resource(this, {
     args: () => (isAllowedSomewhere(this.caller, "decide") ? (["trackers"] as const) : undefined),
@@ -247,6 +255,7 @@ export class ChangeView extends PageElement {
       })}
       ${error ? errorNotice(error, () => this.retry()) : nothing} ${this.renderPlot()}
       <div class="trace-below">${this.renderCause(change)} ${renderHistory(found)}</div>
+      ${this.renderProfiles(found)}
       ${
         found.gone
           ? nothing
@@ -309,6 +318,29 @@ export class ChangeView extends PageElement {
     </section>`;
   }
 
+  /** What profiles say: the functions, the commits that touched them, and the flame graph, which is loaded for it alone. */
+  private renderProfiles({ cause, change }: ChangePage) {
+    if (!cause) return nothing;
+    const { value } = this.flame;
+    const error = firstError([this.flame]);
+    return html`<section class="part" aria-labelledby="profiles-title">
+      <h2 id="profiles-title">Where the cost changed</h2>
+      <p class="wide-note">${cause.sentence}</p>
+      <p class="faint">${profilesText(cause)}</p>
+      ${
+        value
+          ? html`<kp-flame-graph
+              .shown=${this.route.flame}
+              .data=${value}
+              @kp-flame=${(event: CustomEvent<string>) => navigate(changeRoute(change.id, event.detail), "replace")}
+            ></kp-flame-graph>`
+          : error
+            ? errorNotice(error, () => this.flame.retry())
+            : loadingNotice("Loading the flame graph")
+      }
+    </section>`;
+  }
+
   private renderCause(change: Change) {
     const { lead } = this;
     const list = this.suspects.value;
@@ -329,6 +361,16 @@ export class ChangeView extends PageElement {
       }
     </section>`;
   }
+}
+
+/** How many profiles of what were compared, as "5 profiles before and 5 after of parse (cProfile)". */
+function profilesText({ benchmarks }: ProfileCause): string {
+  return benchmarks
+    .map(
+      ({ benchmark, before, after, format }) =>
+        `${countText(before, "profile")} before and ${after} after of ${benchmark} (${format})`,
+    )
+    .join("; ");
 }
 
 function describe({ position, value, line }: Hovered) {

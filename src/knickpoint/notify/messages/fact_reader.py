@@ -234,6 +234,7 @@ class FactReader:
             severity=max((each.severity for each in alerts), key=_SEVERITIES.index, default=AlertSeverity.NORMAL).value,
             owners=tuple(dict.fromkeys(message_line(owner) for each in alerts for owner in each.owners)),
             held=held_text(counted),
+            profile=message_line(stated.cause),
             status=stated.decision.value,
             assignee=message_line(lead.assignee),
             ticket=message_line(stated.ticket),

@@ -292,6 +292,7 @@ def _section(store: Store, repository: Repository, change: Change, about: Ticket
     left = _traces(change) - len(rows)
     rows += [f"- and {counted(left, 'further trace')}"] if left > 0 else []
     rows += [f"\n{likely}"] if (likely := _likely(store, repository, change)) else []
+    rows += [f"\n{escape_markdown(cause)}"] if (cause := change.statement.cause if change.statement else "") else []
     rows += [f"\nFirst failing revision: {code_span(about.failing)}"]
     rows += [f"\n[Open in the dashboard]({link_target(about.link)})"] if about.link else []
     return "\n".join([heading, "", *rows])

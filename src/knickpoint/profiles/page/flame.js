@@ -1,13 +1,37 @@
-"use strict";
-// Draws the differential flame graph. Stacks are arrays in preorder; a tree that is shown has the same form.
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+// Draws the differential flame graph, in a page of its own and in the dashboard. Stacks are arrays in preorder; a tree
+// that is shown has the same form.
+
+const MARKUP = `
+<div class="bar" role="toolbar" aria-label="Flame graph">
+  <span role="group" aria-label="Width" data-group="view">
+    <button value="before">Before</button><button value="after">After</button><button value="difference">Difference</button>
+  </span>
+  <span role="group" aria-label="Direction" data-group="direction">
+    <button value="callees">Callees</button><button value="callers">Callers</button>
+  </span>
+  <label>Search <input id="search" type="search" autocomplete="off" spellcheck="false"></label>
+  <button id="reset">Whole program</button>
+  <button id="svg">Save SVG</button>
+</div>
+<div id="legend"><span>less</span><i></i><span>more</span><small id="widths"></small></div>
+<div id="graph" tabindex="0" role="application" aria-label="Flame graph. Arrow keys select, Enter zooms, Escape zooms out, F focuses the function, slash searches." aria-describedby="detail"><canvas></canvas></div>
+<p id="detail" aria-live="polite"></p>
+<p class="keys">Click or <kbd>Enter</kbd> zooms, <kbd>←</kbd> <kbd>→</kbd> <kbd>↑</kbd> <kbd>↓</kbd> select, <kbd>Esc</kbd> zooms out, <kbd>F</kbd> shows all stacks of the function, <kbd>/</kbd> searches.</p>
+<h2>Functions</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Functions"><table><thead><tr></tr></thead><tbody></tbody></table></div>
+<p><button id="more">Show all</button></p>
+`;
+
+// Fill `root` with the flame graph of `data` and the table of its functions. Of the environment: `keys` gets the keys,
+// `isDark` says whether the theme is, `read` and `write` keep what is shown in an address. Returns `update`, to be called
+// when the theme or the address is another one.
+export function flameGraph(root, data, { keys, isDark, read, write }) {
+  root.innerHTML = MARKUP;
   const { functions, unit, divisor, whole } = data;
   const ROW = 20, SMALLEST = 0.5, FONT = "12px system-ui, sans-serif";
   const [NAME, PLACE, FORMER, OWN_BEFORE, OWN_AFTER, TOTAL_BEFORE, TOTAL_AFTER, EXPLAINED, LOW, HIGH, STATE, PARTNER] = Array(12).keys();
-  const find = (selector) => document.querySelector(selector);
+  const find = (selector) => root.querySelector(selector);
   const graph = find("#graph"), canvas = find("canvas"), detail = find("#detail"), search = find("#search");
-  const dark = matchMedia("(prefers-color-scheme: dark)");
   const state = { view: "difference", direction: "callees", function: -1, search: "", zoom: 0, selected: 0 };
   let tree, boxes = [], sort = { column: 4, up: false }, shown = 100;
 
@@ -102,9 +126,12 @@
     return blend(Math.sign(change) * strength);
   }
 
+  // Those of page.css.
+  const colours = () => isDark() ? { text: "#e4e8ec", back: "#14181d", mark: "#ff7ddb" } : { text: "#1c2530", back: "#fff", mark: "#a3007f" };
+
   function blend(strength) {
-    const from = dark.matches ? [58, 66, 75] : [232, 235, 238];
-    const to = strength > 0 ? (dark.matches ? [217, 122, 22] : [244, 141, 40]) : dark.matches ? [48, 120, 196] : [92, 160, 224];
+    const from = isDark() ? [58, 66, 75] : [232, 235, 238];
+    const to = strength > 0 ? (isDark() ? [217, 122, 22] : [244, 141, 40]) : isDark() ? [48, 120, 196] : [92, 160, 224];
     return `rgb(${from.map((part, i) => Math.round(part + (to[i] - part) * Math.abs(strength))).join(",")})`;
   }
 
@@ -151,9 +178,8 @@
     const width = Math.max(graph.clientWidth, 100), rows = layout(width), ratio = devicePixelRatio || 1;
     canvas.width = width * ratio; canvas.height = rows * ROW * ratio;
     canvas.style.width = `${width}px`; canvas.style.height = `${rows * ROW}px`;
-    const pen = canvas.getContext("2d"), css = getComputedStyle(document.documentElement);
+    const pen = canvas.getContext("2d"), { text, mark } = colours();
     pen.scale(ratio, ratio); pen.font = FONT; pen.textBaseline = "middle";
-    const text = css.getPropertyValue("--text"), mark = css.getPropertyValue("--mark");
     for (const box of boxes) {
       const y = box.depth * ROW;
       pen.fillStyle = colour(box.place);
@@ -180,7 +206,7 @@
 
   function refresh(rebuild) {
     if (rebuild) { build(); state.zoom = state.selected = 0; }
-    for (const group of document.querySelectorAll("[data-group]"))
+    for (const group of root.querySelectorAll("[data-group]"))
       for (const button of group.children) button.setAttribute("aria-pressed", button.value === state[group.dataset.group]);
     find("#reset").disabled = state.function < 0 && !state.zoom;
     find("#widths").textContent = { before: "Width: cost before.", after: "Width: cost after.", difference: "Width: the larger of before and after." }[state.view] + (data.note ? ` ${data.note}` : "");
@@ -189,13 +215,13 @@
     if (state.function >= 0) address.set("function", state.function);
     if (state.zoom) address.set("zoom", path(state.zoom).join("."));
     if (state.search) address.set("search", state.search);
-    history.replaceState(null, "", `#${address}`);
+    write(String(address));
   }
 
   const path = (place) => { const found = []; for (let at = place; at > 0; at = tree.parents[at]) found.unshift(tree.functions[at]); return found; };
 
   function fromAddress() {
-    const address = new URLSearchParams(location.hash.slice(1)), view = address.get("view"), direction = address.get("direction");
+    const address = new URLSearchParams(read()), view = address.get("view"), direction = address.get("direction");
     if (["before", "after", "difference"].includes(view)) state.view = view;
     if (["callees", "callers"].includes(direction)) state.direction = direction;
     const fn = Number(address.get("function") ?? -1);
@@ -252,15 +278,13 @@
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (action && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); action(); }
   });
-  document.addEventListener("keydown", (event) => { if (event.key === "/" && document.activeElement !== search) { event.preventDefault(); search.focus(); } });
-  for (const group of document.querySelectorAll("[data-group]"))
+  keys.addEventListener("keydown", (event) => { if (event.key === "/" && event.target !== search) { event.preventDefault(); search.focus(); } });
+  for (const group of root.querySelectorAll("[data-group]"))
     group.addEventListener("click", (event) => { if (event.target.value) { state[group.dataset.group] = event.target.value; refresh(true); } });
   search.addEventListener("input", () => { state.search = search.value; refresh(false); table(); });
   find("#reset").addEventListener("click", () => focus(-1));
   find("#more").addEventListener("click", () => { shown = Infinity; table(); });
-  addEventListener("resize", draw);
-  addEventListener("hashchange", fromAddress);
-  dark.addEventListener("change", draw);
+  new ResizeObserver(() => draw()).observe(graph);
 
   // The table of functions.
 
@@ -283,7 +307,7 @@
     find("tbody").replaceChildren(...rows.slice(0, shown).map(([fn, place]) => row(fn, place)));
     find("#more").hidden = rows.length <= shown;
     find("#more").textContent = `Show all ${rows.length}`;
-    document.querySelectorAll("th").forEach((head, place) => head.setAttribute("aria-sort", place !== sort.column ? "none" : sort.up ? "ascending" : "descending"));
+    root.querySelectorAll("th").forEach((head, place) => head.setAttribute("aria-sort", place !== sort.column ? "none" : sort.up ? "ascending" : "descending"));
   }
 
   function row(fn, place) {
@@ -316,7 +340,7 @@
   function svg() {
     const pen = canvas.getContext("2d"), width = graph.clientWidth, rows = 1 + Math.max(...boxes.map((box) => box.depth));
     const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, "");
-    const text = getComputedStyle(document.documentElement).getPropertyValue("--text"), back = getComputedStyle(document.documentElement).getPropertyValue("--back");
+    const { text, back } = colours();
     const parts = boxes.map((box) => {
       const shownText = fitted(label(box.place), box.width - 8, (each) => pen.measureText(each).width);
       const full = `${title(box.place)}: ${amount(tree.before[box.place])} → ${amount(tree.after[box.place])}`;
@@ -334,7 +358,13 @@
     URL.revokeObjectURL(link.href);
   });
 
-  find("#legend i").style.background = `linear-gradient(to right, ${[-1, -0.5, 0, 0.5, 1].map(blend).join(",")})`;
-  fromAddress();
-  table();
-})();
+  const update = () => {
+    find("#legend i").style.background = `linear-gradient(to right, ${[-1, -0.5, 0, 0.5, 1].map(blend).join(",")})`;
+    fromAddress();
+    table();
+  };
+  addEventListener("hashchange", update);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", update);
+  update();
+  return update;
+}

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from knickpoint.answers.base import ChangeId, ChangePointId
-from knickpoint.answers.change_pages import ChangePageAnswer, read_change_page
+from knickpoint.answers.change_pages import ChangePageAnswer, FlameGraphAnswer, read_change_page, read_flame_graph
 from knickpoint.answers.changes import (
     FEW_MEMBERS,
     ChangesAnswer,
@@ -104,6 +104,24 @@ def get_changes(
 def get_change(visible: Visible, change: ChangeKey) -> ChangePageAnswer:
     """Return one change, wherever it is listed, with earlier changes of its traces, decisions and announcements."""
     return read_change_page(visible, change)
+
+
+@router.get("/changes/{change}/flame", response_model=FlameGraphAnswer)
+def get_flame_graph(
+    request: Request,
+    visible: Visible,
+    cache: Cache,
+    change: ChangeKey,
+    benchmark: Annotated[str, Query(description="Default: the benchmark that the cause of the change is about.")] = "",
+) -> Response:
+    """Return the differential flame graph of a change, from the profiles before and after it.
+
+    Only known callers may read it, unless `public_profiles` of `[access]` says otherwise.
+    """
+    visible.require_profiles()
+    question = ("flame", change, benchmark, visible.extent)
+    build = partial(read_flame_graph, visible, change, benchmark)
+    return cache.get(visible.store, question, build).response(request)
 
 
 @router.get("/changes/{change}/suspects")

@@ -12,6 +12,7 @@ from fastapi import Depends, Path, Query, Request
 from knickpoint.answers.base import Answer, ChangeId
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import Instance
+from knickpoint.model.access import CallerKind
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.callers import Reader
 from knickpoint.server.replica_reads import reading_instance
@@ -37,7 +38,8 @@ async def _store(instance: Annotated[Instance, Depends(_instance)]) -> Store:
 
 
 async def _visible(caller: Reader, instance: Annotated[Instance, Depends(_instance)]) -> VisibleRepositories:
-    return VisibleRepositories(instance.store, caller)
+    profiles = caller.kind is not CallerKind.ANYONE or instance.config.access.public_profiles
+    return VisibleRepositories(instance.store, caller, profiles)
 
 
 async def _cache(request: Request) -> AnswerCache:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, select
 
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.bisection import BisectionState
@@ -37,6 +37,7 @@ from knickpoint.store.findings.suspects import suspects_of
 from knickpoint.store.tables.bisections import bisection
 from knickpoint.store.tables.findings import STATEMENTS_OF_CHANGES, STATEMENTS_OF_POINTS, change, change_point, suspects
 from knickpoint.store.tables.findings import statement as table
+from knickpoint.store.tables.profiles import cause as cause_table
 
 _BATCH: Final = 500
 """Changes that are stated together: the members of all of them are in memory."""
@@ -130,7 +131,10 @@ def read_statements(database: Database, connection: Connection, changes: Collect
 
     One without members has none, and a damaged row is left out: it can be written again.
     """
-    query = select(table).where(database.among(table.c.change_id, "wanted"))
+    same = (cause_table.c[name] == change.c[name] for name in _PLACE)
+    query = select(table, cause_table.c.sentence).outerjoin(change, change.c.id == table.c.change_id)
+    query = query.outerjoin(cause_table, and_(cause_table.c.change_id == table.c.change_id, *same))
+    query = query.where(database.among(table.c.change_id, "wanted"))
     rows = connection.execute(query, {"wanted": database.listed(sorted(changes))}).mappings()
     found: dict[int, Statement] = {}
     for row in rows:
@@ -164,6 +168,7 @@ def _member(row: RowMapping) -> StatedMember:
 
 def _values(found: Statement) -> dict[str, Any]:
     body = asdict(found)
+    del body["cause"]  # that of the profiles, which is read with it
     return {
         "direction": found.direction.value,
         "condition": found.condition.value,
@@ -188,6 +193,7 @@ def _statement_of(row: RowMapping) -> Statement:
             "kind": FindingKind(body["kind"]),
             "certainty": Certainty(body["certainty"]),
             "decision": Status(body["decision"]),
+            "cause": row["sentence"] or "",
             "likely": None
             if likely is None
             else LikelyCommit(likely["slot"], Basis(likely["basis"]), likely["probability"]),

@@ -72,10 +72,12 @@ class SuspectTable:
             rows = connection.execute(query, {"wanted": self._database.listed(sorted(changes))})
             return {row.change_id: suspects_of(row) for row in rows}
 
-    def stale(self, repository: Repository, *, everything: bool = False) -> list[RankedChange]:
+    def stale(
+        self, repository: Repository, *, everything: bool = False, also: Collection[int] = ()
+    ) -> list[RankedChange]:
         """Return the ids of live changes whose suspects are not ranked for what is known of the change now.
 
-        ``everything`` returns all live changes.
+        ``everything`` returns all live changes, ``also`` names further ones.
         """
         point = change_point.c
         settled = func.max(case((point.certainty == Certainty.SETTLED.value, 1), else_=0))
@@ -93,7 +95,9 @@ class SuspectTable:
         if not everything:
             different = (column != change.c[column.name] for column in kept[:-1])
             changed = (*different, table.c.settled != settled, table.c.bisection != _BISECTION)
-            query = query.having(or_(table.c.change_id.is_(None), *changed))
+            named = self._database.among(change.c.id, "also")
+            query = query.having(or_(table.c.change_id.is_(None), named, *changed))
+        values = {} if everything else {"also": self._database.listed(sorted(also))}
         with self._database.reading() as connection:
             return [
                 RankedChange(
@@ -104,7 +108,7 @@ class SuspectTable:
                     Certainty.SETTLED if row.settled else Certainty.PROVISIONAL,
                     row.bisection,
                 )
-                for row in connection.execute(query)
+                for row in connection.execute(query, values)
             ]
 
     def put(self, ranked: Mapping[RankedChange, Suspects]) -> None:

@@ -208,7 +208,7 @@ class ExplainedBisection:
 class ExplainedChange:
     """What a change of the trace is, as its statement says.
 
-    ``details`` has the counts, the likely commit and the condition.
+    ``details`` has the counts, the likely commit and the condition, ``cause`` what the profiles around it say.
     """
 
     change_id: int
@@ -216,6 +216,12 @@ class ExplainedChange:
     direction: ChangeDirection
     condition: ChangeCondition
     details: str
+    cause: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it in a line."""
+        return "; ".join(filter(None, (self.headline, self.details, self.cause)))
 
 
 @dataclass(frozen=True, slots=True)

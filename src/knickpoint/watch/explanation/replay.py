@@ -334,7 +334,7 @@ def _changes(store: Store, repository: Repository, points: Sequence[ChangePoint]
     named = sorted({slot for each in stated.values() for slot in each.named_slots})
     names = {each.slot: short_name(each.commit.hash) for each in store.commits.get(repository, named)}
     return tuple(
-        ExplainedChange(key, each.headline, each.direction, each.condition, each.details(names))
+        ExplainedChange(key, each.headline, each.direction, each.condition, each.details(names), each.cause)
         for key, each in sorted(stated.items())
     )
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Final
 
 from knickpoint.model.plain_text import counted, plain_line
@@ -27,6 +28,7 @@ from knickpoint.watch.suspects.commit_facts import CommitFacts
 class Feature(Enum):
     """What speaks for or against a commit."""
 
+    PROFILE = "profile"
     PATHS = "paths"
     SUBJECT = "subject"
     SIZE = "size"
@@ -39,6 +41,7 @@ class Feature(Enum):
 
 
 WEIGHTS: Final[Mapping[Feature, float]] = {
+    Feature.PROFILE: 3.0,  # 20 times as likely: it changes the file of what was seen to cost more
     Feature.PATHS: 2.0,  # 7 times as likely: benchmarks are named after what they measure
     Feature.SUBJECT: 1.0,  # 3 times: a subject is shorter than a path, and often about something else
     Feature.SIZE: 0.7,  # twice, at 1,000 lines of sources: more lines, more chances; no more, for most are moved code
@@ -102,6 +105,7 @@ def rank_suspects(
     none: float,
     interval: int = 0,
     earlier: Collection[str] = (),
+    slower: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Suspect]:
     """Return ``commits`` as suspects, the most likely first; of equal ones, the earlier on the line.
 
@@ -111,11 +115,12 @@ def rank_suspects(
         none: the probability that none of them is the cause.
         interval: half width of the detector's interval of location, in measured commits.
         earlier: paths that the causes of earlier confirmed findings touch.
+        slower: file of a function that profiles name as a cause → the function, those that explain most first.
     """
     if not commits:
         return []
     ordered = sorted(commits, key=lambda commit: commit.position)
-    arguments = _arguments(ordered, benchmarks, earlier)
+    arguments = _arguments(ordered, benchmarks, earlier, slower)
 
     # The share by place, and the share by place and rule.
     places = [location_weight(commit.distance, interval) for commit in ordered]
@@ -165,7 +170,7 @@ def _reasons(arguments: Sequence[_Argument], commit: CommitFacts) -> tuple[str, 
 
 
 def _arguments(
-    commits: Sequence[CommitFacts], benchmarks: BenchmarkWords, earlier: Collection[str]
+    commits: Sequence[CommitFacts], benchmarks: BenchmarkWords, earlier: Collection[str], slower: Mapping[str, str]
 ) -> list[list[_Argument]]:
     paths = _Matches.of([commit.words.keys() for commit in commits], benchmarks)
     subjects = _Matches.of([commit.subject_words for commit in commits], benchmarks)
@@ -178,6 +183,7 @@ def _arguments(
         by_path = _path_argument(commit, paths, benchmarks)
         several = [by_path, _subject_argument(commit, subjects, benchmarks), _size_argument(commit)]
         several += [_earlier_argument(commit, earlier, usual), *_plain_arguments(commit)]
+        several.append(_profile_argument(commit, slower))
         if by_path is None or by_path.strength < _CLEAR:
             several.append(_unmoved_argument(commit, benchmarks))
         found.append([argument for argument in several if argument and argument.strength > 0])
@@ -242,6 +248,23 @@ def _size_argument(commit: CommitFacts) -> _Argument:
     strength = min(math.log1p(commit.lines) / math.log1p(_MANY_LINES), 1.0)
     reason = f"changes {counted(commit.lines, 'line')} of sources" if commit.lines >= _SOME_LINES else ""
     return _Argument(Feature.SIZE, strength, reason)
+
+
+def _profile_argument(commit: CommitFacts, slower: Mapping[str, str]) -> _Argument | None:
+    """Return the argument that it touches the file of a function that profiles name, half as strong for a later one."""
+    for place, (file, function) in enumerate(slower.items()):
+        path = next((path for path in sorted(commit.paths) if is_same_file(path, file)), "")
+        if path:
+            named = f"{plain_line(path, _LONGEST_NAME)}, and profiles show the change in {plain_line(function, _LONGEST_NAME)}"
+            return _Argument(Feature.PROFILE, 1.0 if place == 0 else 0.5, f"touches {named}")
+    return None
+
+
+def is_same_file(path: str, file: str) -> bool:
+    """Return True if a path of a repository and the file in a profile end alike, as far as the shorter one goes."""
+    first, second = (tuple(part for part in name.replace("\\", "/").split("/") if part) for name in (path, file))
+    shorter = min(len(first), len(second))
+    return bool(shorter) and first[-shorter:] == second[-shorter:]
 
 
 def _usual_paths(commits: Sequence[CommitFacts]) -> frozenset[str]:

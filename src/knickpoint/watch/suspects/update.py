@@ -21,6 +21,7 @@ from knickpoint.model.suspects import CommitFiles, Suspect, SuspectFacts, Suspec
 from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
 from knickpoint.store.findings.suspects import RankedChange
+from knickpoint.store.profiles import StoredCause
 from knickpoint.store.traces.traces import Traces
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.suspects.benchmark_words import KeyWords, contrast, count_words
@@ -161,24 +162,24 @@ _COUNTED: Final[WeakKeyDictionary[Traces, tuple[tuple[int, bytes], KeyWords]]] =
 """The words that were counted last in each open store; at 20,000 keys that takes longer than a ranking."""
 
 
-def update_suspects(store: Store, open_git: GitSource, *, everything: bool = False) -> int:
+def update_suspects(store: Store, open_git: GitSource, *, everything: bool = False, also: Collection[int] = ()) -> int:
     """Rank the suspects of all live changes that are new, or have another range, members or certainty.
 
-    ``everything`` ranks those of all live changes. Return how many were ranked. git is read before anything is written,
+    ``everything`` ranks those of all live changes, ``also`` names further changes. Return how many were ranked. git is read before anything is written,
     so that no writer waits for it; where it cannot be read, places alone decide, and the note names the reason.
 
     Raises:
         StoreError: the store cannot be read or written.
     """
     count = 0
-    for ranked in rank_stale(store, open_git, everything=everything):
+    for ranked in rank_stale(store, open_git, everything=everything, also=also):
         store.findings.suspects.put(ranked)
         count += len(ranked)
     return count
 
 
 def rank_stale(
-    store: Store, open_git: GitSource, *, everything: bool = False
+    store: Store, open_git: GitSource, *, everything: bool = False, also: Collection[int] = ()
 ) -> Iterator[dict[RankedChange, Suspects]]:
     """Yield the rankings of :func:`update_suspects` in batches, and write nothing.
 
@@ -186,7 +187,7 @@ def rank_stale(
         StoreError: the store cannot be read.
     """
     for repository in store.commits.repositories():
-        stale = store.findings.suspects.stale(repository, everything=everything)
+        stale = store.findings.suspects.stale(repository, everything=everything, also=also)
         if not stale:
             continue
         evidence = _RepositoryEvidence(store, repository, open_git)
@@ -310,6 +311,7 @@ def _rank(store: Store, evidence: _RepositoryEvidence, batch: Sequence[RankedCha
             candidate.slot, candidate.position, commit.subject, files.get(commit.hash), candidate.distance
         )
 
+    causes = store.profiles.causes([each.id for each in batch])
     bisections = store.bisections.in_force([each.id for each in batch if each.bisection])
     ranked: dict[RankedChange, Suspects] = {}
     for each in batch:
@@ -331,6 +333,7 @@ def _rank(store: Store, evidence: _RepositoryEvidence, batch: Sequence[RankedCha
                     none=none,
                     interval=each.interval,
                     earlier=evidence.earlier(each.id),
+                    slower=slower_files(causes[each.id]) if each.id in causes else {},
                 )
             ),
             " ".join(
@@ -341,6 +344,16 @@ def _rank(store: Store, evidence: _RepositoryEvidence, batch: Sequence[RankedCha
         if each.id in bisections:
             ranked[each] = measured_suspects(ranked[each], bisections[each.id])
     return ranked
+
+
+def slower_files(cause: StoredCause) -> dict[str, str]:
+    """Return file → function for the causes that profiles name, those of the lead first."""
+    found: dict[str, str] = {}
+    for benchmark in cause.body.get("benchmarks", ()):
+        for each in benchmark["causes"]:
+            if each["file"]:
+                found.setdefault(each["file"], each["name"])
+    return found
 
 
 def _with_merged(suspect: Suspect, found: Sequence[Commit]) -> Suspect:

@@ -85,7 +85,7 @@ def number_lines(explanation: Explanation) -> Iterator[str]:
         )
         yield f"  {quarantine.reason}"
     for change in explanation.changes:
-        yield f"R{change.change_id}: {change.headline}; {change.details}"
+        yield f"R{change.change_id}: {change.text}"
     for bisection in explanation.bisections:
         yield f"search for the commit of R{bisection.change_id}: bisection {bisection.text}"
     for alert in explanation.alerts:

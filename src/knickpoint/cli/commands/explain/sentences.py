@@ -160,7 +160,7 @@ def _changes(explanation: Explanation) -> Iterator[str]:
     chosen = {point.change_id for point in points if point}
     for change in explanation.changes:
         if change.change_id in chosen:
-            yield f"R{change.change_id}: {change.headline}; {change.details}"
+            yield f"R{change.change_id}: {change.text}"
 
 
 def _of_summary(summary: str, facts: Mapping[str, float]) -> Iterator[str]:

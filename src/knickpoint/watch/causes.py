@@ -1,0 +1,302 @@
+"""Compare the profiles before and after each change, once for each set of them, and keep what they say.
+
+The profiles of a benchmark are those of the commits next to the change, inside the stable regions around it. The
+function that explains most of the differences of all benchmarks of a change leads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from knickpoint.formats.toolbox.storable_text import keepable_text
+from knickpoint.history import Git, read_touched_files
+from knickpoint.model.change_point import ChangePoint, SuspectRange
+from knickpoint.model.commit import Line, Repository
+from knickpoint.model.errors import FormatError, HistoryError, InputError, StoreError
+from knickpoint.model.params import values_in_key
+from knickpoint.model.plain_text import counted
+from knickpoint.model.settlement import FindingKind
+from knickpoint.model.unit import read_unit
+from knickpoint.profiles import Difference, FunctionChange, Measured, Profile, ValueKind, difference, unpack_profile
+from knickpoint.store import Store
+from knickpoint.store.findings.selection import Selection
+from knickpoint.store.profiles import StoredCause, StoredProfile
+from knickpoint.watch.lines import Lines
+from knickpoint.watch.suspects.ranking import is_same_file
+from knickpoint.watch.suspects.update import GitSource, candidates_of
+
+_RULE: Final = 1
+"""The version of what is computed: another one computes all anew."""
+_ENOUGH: Final = 5
+"""Profiles of a side from which on no commit farther away is asked."""
+_MOST_PROFILES: Final = 10
+_MOST_BENCHMARKS: Final = 5
+_MOST_MEMBERS: Final = 50
+_MOST_CAUSES: Final = 10
+"""Functions that are kept of a benchmark, those that explain most."""
+_LIVE: Final = Selection(alert_kinds=None)
+_LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePair:
+    """The profiles of one benchmark before and after a change, the nearest first, and the member that they explain."""
+
+    point: ChangePoint
+    benchmark: str
+    before: tuple[StoredProfile, ...]
+    after: tuple[StoredProfile, ...]
+
+    @property
+    def basis(self) -> list[object]:
+        """All that the difference depends on, as plain values."""
+        numbers = self.point.numbers
+        sides = [[each.digest for each in side] for side in (self.before, self.after)]
+        return [*sides, self.point.unit, numbers.before_level, numbers.size, numbers.low, numbers.high]
+
+
+def update_causes(store: Store, open_git: GitSource) -> set[int]:
+    """Compare the profiles of live changes where they, the levels or the suspect range are new; return these changes.
+
+    What was said stays when the rule of retention deletes its profiles. git is read before anything is written. Where no repository has a profile, that is one question to the store.
+
+    Raises:
+        StoreError: the store cannot be read or written.
+    """
+    found: set[int] = set()
+    for repository in store.commits.repositories():
+        if store.profiles.any(repository):
+            causes = _stale_causes(store, repository, open_git)
+            store.profiles.put_causes(causes)
+            found |= causes.keys()
+    return found
+
+
+def _stale_causes(store: Store, repository: Repository, open_git: GitSource) -> dict[int, StoredCause]:
+    """Return change → what its profiles say, for those where that is not what the store has."""
+    profiles: dict[str, list[StoredProfile]] = {}
+    for profile in store.profiles.all(repository):
+        profiles.setdefault(profile.benchmark, []).append(profile)
+    live = {each.id for each in store.findings.suspects.stale(repository, everything=True)}
+    members = store.findings.suspects.members(live)
+    profiled = [key for key, keys in members.items() if any(map(profiles.__contains__, map(_benchmark, keys)))]
+    known = store.profiles.causes(profiled)
+    lines = Lines(store, repository)
+    found: dict[int, StoredCause] = {}
+    changes = store.findings.changes(repository, selection=_LIVE, members=_MOST_MEMBERS, only=profiled)
+    for change in changes if profiled else ():
+        line = lines.line(change.suspect_range.line)
+        pairs = profile_pairs(change.members, profiles, line)
+        before = known.get(change.id)
+        basis = _digest([_RULE, *(pair.basis for pair in pairs)])
+        if pairs and (before is None or before.basis != basis):
+            touched: dict[str, list[str]] = {}
+            with suppress(HistoryError):
+                git = open_git(repository)
+                touched = _touched(store, repository, line, change.suspect_range, git) if git else {}
+            sentence, body = _cause(store, pairs, touched)
+            found[change.id] = StoredCause(change.suspect_range, basis, sentence, body)
+    return found
+
+
+def profile_pairs(
+    members: Sequence[ChangePoint], profiles: Mapping[str, Sequence[StoredProfile]], line: Line
+) -> list[ProfilePair]:
+    """Return the profiles before and after a change, for each of the first benchmarks of its members that has both."""
+    found: dict[str, ProfilePair] = {}
+    for point in members:
+        name = _benchmark(point.key)
+        if name in found or name not in profiles or point.kind is not FindingKind.STEP:
+            continue
+        place = point.suspect_range.on(line)
+        if place is None:
+            continue
+        numbers, positions = point.numbers, line.positions
+        first = positions.get(numbers.before.first, 0)
+        last = max(positions.get(numbers.after.last, place.position), place.position)
+        own = [each for each in profiles[name] if each.belongs_to(point.key) and each.slot in positions]
+        before = {each: place.previous - positions[each.slot] for each in own if first <= positions[each.slot]}
+        after = {each: positions[each.slot] - place.position for each in own if positions[each.slot] <= last}
+        pair = _best_pair(point, before, after)
+        if pair is not None:
+            found[name] = pair
+        if len(found) == _MOST_BENCHMARKS:
+            break
+    return list(found.values())
+
+
+def _best_pair(
+    point: ChangePoint, before: Mapping[StoredProfile, int], after: Mapping[StoredProfile, int]
+) -> ProfilePair | None:
+    """Return the profiles of one profiler, those of the trace's own unit or of exact values rather than others.
+
+    Each side maps a profile to its distance from the change in commits, which is negative on the other side.
+    """
+    sides: tuple[dict[Any, list[StoredProfile]], ...] = ({}, {})
+    for side, several in zip(sides, (before, after), strict=True):
+        for each, distance in several.items():
+            if distance >= 0:
+                side.setdefault((each.params, each.format, each.kind, each.unit), []).append(each)
+    common = sorted(sides[0].keys() & sides[1].keys())
+    if not common:
+        return None
+    dimension = read_unit(point.unit).dimension
+
+    def rank(key: tuple[str, str, str, str]) -> tuple[bool, bool, int]:
+        same = read_unit(key[3]).dimension == dimension
+        return same, ValueKind(key[2]).is_exact, min(len(sides[0][key]), len(sides[1][key]))
+
+    best = max(common, key=rank)
+    return ProfilePair(
+        point,
+        _benchmark(point.key),
+        _nearest(sides[0][best], before),
+        _nearest(sides[1][best], after),
+    )
+
+
+def _nearest(profiles: Sequence[StoredProfile], distances: Mapping[StoredProfile, int]) -> tuple[StoredProfile, ...]:
+    """Return the profiles of the nearest commits, as many commits as give enough."""
+    ordered = sorted(profiles, key=lambda each: (distances[each], each.id))
+    bound = distances[ordered[min(_ENOUGH, len(ordered)) - 1]]
+    return tuple(each for each in ordered if distances[each] <= bound)[:_MOST_PROFILES]
+
+
+def read_pair(store: Store, pair: Iterable[Sequence[str]]) -> tuple[list[Profile], list[Profile]]:
+    """Return the profiles before and after a change, by their digests.
+
+    Raises:
+        FormatError: one is damaged.
+        StoreError: one is gone.
+    """
+    before, after = ([unpack_profile(store.profiles.content(each), each[:12]) for each in side] for side in pair)
+    return before, after
+
+
+def compare(before: Sequence[Profile], after: Sequence[Profile], point: ChangePoint) -> Difference:
+    """Return the difference of the profiles, held against the change that was measured.
+
+    Profiles of another number of iterations than a value stands for show the same change in relation to the whole.
+    """
+    found, numbers = difference(before, after), point.numbers
+    low, high = (
+        (numbers.low, numbers.high)
+        if math.isfinite(numbers.low) and math.isfinite(numbers.high)
+        else sorted((0.5 * numbers.size, 1.5 * numbers.size))
+    )
+    unit, own = read_unit(point.unit).dimension, read_unit(found.unit).dimension
+    absolute = None
+    if unit == own:
+        absolute = found.against(Measured(numbers.size, low, high, point.unit))
+        if absolute.shows:
+            return absolute
+    level, whole = abs(numbers.before_level), found.total.before
+    sampled = found.kind is ValueKind.COUNT and unit == read_unit("s").dimension
+    if (unit == own or sampled) and level and whole:
+        part = whole / level
+        relative = found.against(Measured(numbers.size * part, low * part, high * part, found.unit))
+        if relative.shows or absolute is None:
+            return relative
+    return absolute or found
+
+
+def _cause(
+    store: Store, pairs: Sequence[ProfilePair], touched: Mapping[str, Collection[str]]
+) -> tuple[str, dict[str, Any]]:
+    """Return what the profiles say in a sentence, and in plain values."""
+    compared: list[tuple[ProfilePair, Difference]] = []
+    for pair in pairs:
+        digests = [[each.digest for each in side] for side in (pair.before, pair.after)]
+        with suppress(FormatError, InputError, StoreError):  # what is damaged or of two units says nothing
+            compared.append((pair, compare(*read_pair(store, digests), pair.point)))
+    if not compared:
+        return "", {}
+    shares: dict[tuple[str, str], float] = {}
+    for _, found in compared:
+        for cause in found.causes:
+            whole = abs(found.total.difference) or 1.0
+            shares[cause.name, cause.file] = shares.get((cause.name, cause.file), 0.0) + abs(
+                cause.explained.difference / whole
+            )
+    lead = max(shares, key=lambda key: shares[key], default=None)
+    leading = [each for each in compared if each[1].causes and _key(each[1].causes[0]) == lead]
+    speaking = (leading or compared)[0]
+    sentence, commits = speaking[1].sentence, []
+    if leading:
+        file = lead[1] if lead else ""
+        commits = sorted(name for name, paths in touched.items() if any(is_same_file(path, file) for path in paths))
+        sentence += _touch(commits, file)
+        if len(compared) > 1:
+            sentence += f" It leads in {len(leading)} of {counted(len(compared), 'profiled benchmark')}."
+    body = {
+        "benchmark": speaking[0].benchmark,
+        "touched": commits,
+        "benchmarks": [
+            _benchmark_body(pair, found) for pair, found in [speaking, *(c for c in compared if c is not speaking)]
+        ],
+    }
+    return keepable_text(sentence), body
+
+
+def _touch(commits: Sequence[str], file: str) -> str:
+    if not commits:
+        return ""
+    more = f" and {counted(len(commits) - 1, 'other commit')} of the range" if len(commits) > 1 else ""
+    return f" {commits[0][:10]}{more} touched {file.replace(chr(92), '/').rpartition('/')[2]}."
+
+
+def _benchmark_body(pair: ProfilePair, found: Difference) -> dict[str, Any]:
+    return {
+        "benchmark": pair.benchmark,
+        "trace": pair.point.trace_id,
+        "point": pair.point.id,
+        "before": [each.digest for each in pair.before],
+        "after": [each.digest for each in pair.after],
+        "format": pair.before[0].format,
+        "kind": found.kind.value,
+        "unit": found.unit,
+        "sentence": keepable_text(found.sentence),
+        "shows": found.shows,
+        "total": [found.total.before, found.total.after, found.total.low, found.total.high],
+        "causes": [_function_body(each) for each in found.causes[:_MOST_CAUSES]],
+    }
+
+
+def _function_body(each: FunctionChange) -> dict[str, Any]:
+    explained = each.explained
+    return {
+        "name": keepable_text(each.name)[:_LONGEST_NAME],
+        "file": keepable_text(each.file)[:_LONGEST_NAME],
+        "line": each.line,
+        "former": keepable_text(each.former)[:_LONGEST_NAME],
+        "before": explained.before,
+        "after": explained.after,
+        "low": explained.low,
+        "high": explained.high,
+    }
+
+
+def _key(cause: FunctionChange) -> tuple[str, str]:
+    return cause.name, cause.file
+
+
+def _benchmark(key: str) -> str:
+    return str(values_in_key(key, ["benchmark"])[0])
+
+
+def _digest(basis: object) -> str:
+    return hashlib.sha256(json.dumps(basis).encode()).hexdigest()
+
+
+def _touched(store: Store, repository: Repository, line: Line, place: SuspectRange, git: Git) -> dict[str, list[str]]:
+    """Return hash → the paths that it touches, for the commits of a suspect range."""
+    within = candidates_of(line, place, (), 0)
+    found = store.commits.get(repository, [each.slot for each in within])
+    files = read_touched_files(git, [each.commit.hash for each in found])
+    return {name: [file.path for file in touched.files] for name, touched in files.items()}

@@ -1,0 +1,190 @@
+"""The profiles before and after a change name the function that costs it, once, wherever the change is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tests.instance.test_suspects import Story, make_repository, story
+from tests.repositories import GitRepository
+from tests.server.client import Client
+
+from knickpoint.answers.change_pages import read_change_page, read_flame_graph
+from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
+from knickpoint.history import Git
+from knickpoint.ingest.removal import remove_profiles
+from knickpoint.instance import rank_new_suspects
+from knickpoint.model.access import Caller, CallerKind, Grants, Permission
+from knickpoint.model.errors import NotSignedInError
+from knickpoint.model.statement import Statement
+from knickpoint.profiles import ProfileBuilder, ValueKind, pack_profile
+from knickpoint.server import create_app
+from knickpoint.store.profiles import ProfileWrite
+from knickpoint.watch import causes
+
+BEFORE = {"main;load": 0.03, "main;helper": 0.05, "main": 0.02}
+AFTER = BEFORE | {"main;helper": 0.08}
+PLACE = ("src/x1.py", 120)
+"""Of the commits from 21 to 25, only the last one touches that file."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
+    return make_repository(tmp_path_factory.mktemp("git") / "project")
+
+
+@pytest.fixture
+def slowed(project: GitRepository, tmp_path: Path) -> Iterator[Story]:
+    """A change of `parse` from 100 to 130 ms after the commit 20, which is found already."""
+    yield from story(tmp_path / "instance", str(project.directory), Git.at(project.directory).first_parents("main"))
+
+
+def profile(
+    story: Story,
+    slot: int,
+    stacks: Mapping[str, float],
+    *,
+    times: float = 1.0,
+    unit: str = "s",
+    number: int = 0,
+    benchmark: str = "parse",
+) -> None:
+    """Keep a profile at a commit; ``times`` is what all of its costs are multiplied with."""
+    builder = ProfileBuilder()
+    for place, (stack, cost) in enumerate(stacks.items()):
+        jitter = 1 + 0.001 * ((7 * slot + 3 * number + place) % 5 - 2)
+        frames = [
+            builder.frame(name, f"/home/ci/{PLACE[0]}" if name == "helper" else f"/home/ci/src/{name}.py", PLACE[1])
+            for name in stack.split(";")
+        ]
+        builder.add_path(frames, cost * times * jitter)
+    kind = ValueKind.TIME if unit == "s" else ValueKind.INSTRUCTIONS
+    content = pack_profile(builder.build("made", kind, unit))
+    name = f"{benchmark}:{slot}:{number}:{unit}"
+    story.world.store.profiles.write(
+        story.world.repository, ProfileWrite(slot, name, benchmark, "", content, "made", kind.value, unit, name, 1)
+    )
+
+
+def profiled(story: Story, *, times: float = 1.0, unit: str = "s", after: Mapping[str, float] = AFTER) -> Statement:
+    """Keep three profiles a side, and return the statement of the change."""
+    for number in range(3):
+        profile(story, 20, BEFORE, times=times, unit=unit, number=number)
+        profile(story, 25, after, times=times, unit=unit, number=number)
+    rank_new_suspects(story.instance)
+    return stated(story)
+
+
+def change_of(story: Story) -> int:
+    (key,) = story.world.store.findings.groups.suspect_ranges(story.world.repository)
+    return key
+
+
+def stated(story: Story) -> Statement:
+    key = change_of(story)
+    return story.world.store.findings.statements.of_changes([key])[key]
+
+
+def test_the_statement_names_the_function_its_place_and_the_commit_that_touched_it(
+    slowed: Story, project: GitRepository
+) -> None:
+    assert stated(slowed).cause == ""
+    (touching,) = (each.hash for each in Git.at(project.directory).first_parents("main")[25:26])
+    cause = profiled(slowed).cause
+    assert cause.startswith("+30 ms of +30 ms in helper (/home/ci/src/x1.py:120).")
+    assert cause.endswith(f" {touching[:10]} touched x1.py.")
+
+
+def test_the_commit_that_touches_the_function_becomes_the_first_suspect(slowed: Story) -> None:
+    rank_new_suspects(slowed.instance)
+    assert slowed.suspects().suspects[0].slot == 22
+    profiled(slowed)
+    first = slowed.suspects().suspects[0]
+    assert (first.slot, first.reasons[0]) == (25, "touches src/x1.py, and profiles show the change in helper")
+
+
+def test_profiles_are_compared_once_until_there_are_others(slowed: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiled(slowed)
+    compared = []
+    monkeypatch.setattr(causes, "compare", lambda *arguments: compared.append(arguments) or _compare(*arguments))  # type: ignore[func-returns-value]
+    assert rank_new_suspects(slowed.instance) == 0
+    assert compared == []
+    profile(slowed, 20, BEFORE, number=3)
+    assert rank_new_suspects(slowed.instance) == 1
+    assert len(compared) == 1
+
+
+_compare = causes.compare
+
+
+def test_profiles_that_do_not_agree_with_the_change_do_not_show_it(slowed: Story) -> None:
+    found = profiled(slowed, after=BEFORE | {"main;helper": 0.052})
+    assert found.cause.startswith("The profile does not show the measured change of +30")
+
+
+def test_profiles_of_many_iterations_show_the_change_in_relation_to_the_whole(slowed: Story) -> None:
+    assert profiled(slowed, times=200).cause.startswith("+6 s of +6 s in helper")
+
+
+def test_instructions_name_the_cause_of_a_time(slowed: Story) -> None:
+    cause = profiled(slowed, times=1e9, unit="instructions").cause
+    assert "in helper" in cause
+    key = change_of(slowed)
+    (benchmark,) = slowed.world.store.profiles.causes([key])[key].body["benchmarks"]
+    assert (benchmark["shows"], benchmark["kind"]) == (None, "instructions")
+
+
+def test_profiles_of_one_side_or_another_benchmark_say_nothing(slowed: Story) -> None:
+    profile(slowed, 20, BEFORE)
+    profile(slowed, 25, AFTER, benchmark="render")
+    rank_new_suspects(slowed.instance)
+    assert stated(slowed).cause == ""
+
+
+def test_profiles_next_to_the_change_are_compared_with_those_of_their_kind(slowed: Story) -> None:
+    for slot in (3, 19, 20, 25, 26, 39):
+        for number in range(3):
+            profile(slowed, slot, AFTER if slot > 20 else BEFORE, number=number)
+    profile(slowed, 20, BEFORE, times=1e9, unit="instructions")
+    rank_new_suspects(slowed.instance)
+    key = change_of(slowed)
+    (benchmark,) = slowed.world.store.profiles.causes([key])[key].body["benchmarks"]
+    assert (len(benchmark["before"]), len(benchmark["after"]), benchmark["kind"]) == (6, 6, "time")
+
+
+def test_what_was_said_stays_without_its_profiles_but_goes_with_wrong_ones(slowed: Story) -> None:
+    said = profiled(slowed).cause
+    store, repository = slowed.world.store, slowed.world.repository
+    store.profiles.retain(store.commits.line(repository), 17)
+    rank_new_suspects(slowed.instance)
+    assert stated(slowed).cause == said
+    with pytest.raises(UnknownError, match="is gone"):
+        read_flame_graph(VisibleRepositories.to_local_user(store), change_of(slowed))
+    remove_profiles(store, [(repository, each) for each in store.profiles.all(repository)], who="ada")
+    assert stated(slowed).cause == ""
+
+
+def test_the_page_of_the_change_has_the_cause_and_the_flame_graph(slowed: Story) -> None:
+    profiled(slowed)
+    client, key = Client(create_app(slowed.instance)), change_of(slowed)
+    page = client.get(f"/api/v1/changes/{key}").json()
+    assert page["change"]["statement"]["cause"] == page["cause"]["sentence"]
+    (function,) = page["cause"]["benchmarks"][0]["causes"]
+    assert (function["name"], function["line"]) == ("helper", 120)
+    assert round(function["after"] - function["before"], 3) == 0.03
+    flame = client.get(f"/api/v1/changes/{key}/flame").json()
+    assert (flame["unit"], flame["benchmark"], flame["functions"][0][0]) == ("ms", "parse", "helper")
+    assert len(flame["parents"]) == len(flame["before"]) == 3
+    unknown = client.get(f"/api/v1/changes/{key}/flame?benchmark=render")
+    assert (unknown.status_code, unknown.json()["remedy"]) == (404, "Import some of both.")
+
+
+def test_who_has_not_signed_in_reads_the_sentence_and_no_profile(slowed: Story) -> None:
+    profiled(slowed)
+    caller = Caller(CallerKind.ANYONE, "anyone", Grants.of([Permission.READ]))
+    visible = VisibleRepositories(slowed.world.store, caller, reads_profiles=False)
+    page = read_change_page(visible, change_of(slowed))
+    assert page.cause is None
+    with pytest.raises(NotSignedInError, match="only known callers may read profiles"):
+        read_flame_graph(visible, change_of(slowed))
