@@ -5,7 +5,11 @@ round to round, with the default rules: 1 % of false positives, +5 % to be found
 with a head that is equal to the base, and with one whose first benchmark is 5 % slower. The rows are printed as they
 come.
 
-``python benchmarks/compare.py [--comparisons N]`` makes fewer comparisons, and leaves the file alone.
+The part ``find`` measures how many rounds a plan takes to find or exclude 0.1 % at a noise of 1, 0.3 and 0.1 %, as a
+multiple of 2 ((z_α + z_β) σ / f)², and both kinds of errors. Rounds are counted for each benchmark until it is decided.
+
+``python benchmarks/compare.py [--comparisons N] [PART ...]`` makes fewer comparisons, or some parts, and leaves the file
+alone.
 """
 
 from __future__ import annotations
@@ -15,20 +19,21 @@ import os
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accuracy_noise import FAMILIES
-from knickpoint.bisect.comparison import ComparisonRules, MeasuredValue, RoundsJudge
+from knickpoint.bisect.comparison import MOST_ROUNDS, ComparisonRules, MeasuredValue, RoundsJudge
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
-from table import Reach, Row, finish
+from table import Reach, Row, finish, one_line
 
 _COMPARISONS: Final = 1_000
 _FEWER: Final = 10
@@ -43,24 +48,38 @@ _CASES: Final = (("normal", 1), ("heavy-tailed", 1), ("bimodal", 1), ("normal", 
 Array = NDArray[np.float64]
 
 
+_FIND: Final = 0.001
+_NOISES: Final = ((0.001, 1), (0.001, 10), (0.003, 1), (0.003, 10), (0.01, 1))
+"""Noise of one run, and benchmarks."""
+
+_FIND_FEWER: Final = {0.001: 2, 0.003: 5, 0.01: 20}
+"""Long plans are simulated less often."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Whether any benchmark regressed, whether the changed one did, and how many rounds that took."""
+    """Whether any benchmark regressed, whether the changed one did, and how many rounds that took.
+
+    ``decided`` is the mean of the rounds after which each benchmark was decided.
+    """
 
     regressed: bool
     found: bool
     rounds: int
+    decided: float
 
 
-def _compare(kind: str, benchmarks: int, factor: float, seed: int) -> _Outcome:
+def _compare(
+    kind: str, benchmarks: int, factor: float, seed: int, *, noise: float = _NOISE, rules: ComparisonRules | None = None
+) -> _Outcome:
     """Measure in turns until every benchmark is decided; the head of the first one is ``factor`` times the base."""
-    rng = np.random.default_rng([seed, benchmarks, round(100 * factor)])
-    judge = RoundsJudge(ComparisonRules(seed=seed))
+    rng = np.random.default_rng([seed, benchmarks, round(10_000 * factor)])
+    judge = RoundsJudge(replace(rules or ComparisonRules(), seed=seed))
     change = np.ones(benchmarks)
     change[0] = factor
 
     def side(speed: float, times: Array) -> dict[str, MeasuredValue]:
-        values = speed * times * (1 + _NOISE * FAMILIES[kind](rng, benchmarks))
+        values = speed * times * (1 + noise * FAMILIES[kind](rng, benchmarks))
         return {
             f",benchmark=b{place},": MeasuredValue(value, "ms", Better.LOWER)
             for place, value in enumerate(values.tolist())
@@ -71,10 +90,15 @@ def _compare(kind: str, benchmarks: int, factor: float, seed: int) -> _Outcome:
         return side(speed, np.ones(benchmarks)), side(speed, change)
 
     judge.warm_up(*measured())
+    decided: dict[str, int] = {}
     while not judge.finished and judge.rounds < judge.rules.most_rounds:
         judge.add(*measured())
+        for each in judge.benchmarks:
+            if each.settled:
+                decided.setdefault(each.trace, judge.rounds)
     worse = [each.verdict is Verdict.REGRESSED for each in judge.benchmarks]
-    return _Outcome(any(worse), worse[0], judge.rounds)
+    rounds = [decided.get(each.trace, judge.rounds) for each in judge.benchmarks]
+    return _Outcome(any(worse), worse[0], judge.rounds, float(np.mean(rounds)))
 
 
 def _rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Row]:
@@ -91,17 +115,48 @@ def _rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Row]:
             yield Row(f"{label}: rounds, {name}", "", float(np.mean([each.rounds for each in outcomes])))
 
 
+def _find_rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Row]:
+    rules, score = ComparisonRules(find=_FIND, most_rounds=MOST_ROUNDS), NormalDist().inv_cdf
+    for noise, benchmarks in _NOISES:
+        count = max(10, comparisons // _FIND_FEWER[noise] // benchmarks)
+        error = rules.false_positives / benchmarks
+        bound = 2 * ((score(1 - error) + score(rules.power)) * noise / _FIND) ** 2
+        label = f"0.1 % at a noise of {100 * noise:g} %, {benchmarks} benchmark{'s' if benchmarks > 1 else ''}"
+        compare = partial(_compare, "normal", benchmarks, noise=noise, rules=rules)
+        equal = list(pool.map(compare, [1.0] * count, range(count)))
+        slower = list(pool.map(compare, [1 + _FIND] * count, range(count)))
+        ratio = float(np.mean([each.decided for each in equal])) / bound
+        yield Row(f"{label}: rounds, of {bound:.0f}", "times", ratio, reach=Reach.AT_MOST, bound=1.2)
+        worst = float(np.quantile([each.rounds for each in equal], 0.95)) / bound
+        yield Row(f"{label}: rounds of all, 95th percentile", "times", worst)
+        early = float(np.mean([each.decided for each in slower])) / bound
+        yield Row(f"{label}: rounds, slower", "times", early)
+        failed = 100 * float(np.mean([each.regressed for each in equal]))
+        found = 100 * float(np.mean([each.found for each in slower]))
+        yield Row(f"{label}: equal commits that fail, of {count}", "%", failed, reach=Reach.AT_MOST, bound=1.0)
+        yield Row(f"{label}: +0.1 % found, of {count}", "%", found, reach=Reach.AT_LEAST, bound=100 * rules.power)
+
+
+_PARTS: Final[Mapping[str, Callable[[ProcessPoolExecutor, int], Iterator[Row]]]] = {
+    "rounds": _rows,
+    "find": _find_rows,
+}
+
+
 def main() -> None:
     """Make the comparisons, print the rows as they come, and write the file of a whole run."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--comparisons", type=int, default=_COMPARISONS)
+    parser.add_argument("parts", nargs="*", choices=[*_PARTS, []], metavar="PART", help=", ".join(_PARTS))
     given = parser.parse_args()
     rows: list[Row] = []
     with ProcessPoolExecutor() as pool:
-        for row in _rows(pool, given.comparisons):
-            rows.append(row)
-            print(f"{row.measure}: {row.ours:.1f} {row.unit}", flush=True)
-    finish("compare", rows, only=[f"{given.comparisons} comparisons"] if given.comparisons != _COMPARISONS else [])
+        for part in given.parts or _PARTS:
+            for row in _PARTS[part](pool, given.comparisons):
+                rows.append(row)
+                print(one_line(row), flush=True)
+    only = [f"{given.comparisons} comparisons"] if given.comparisons != _COMPARISONS else []
+    finish("compare", rows, only=[*only, *given.parts])
 
 
 if __name__ == "__main__":

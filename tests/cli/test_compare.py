@@ -90,6 +90,16 @@ def test_what_failed_was_accepted_or_is_a_canary_is_shown_as_that(knick: Knick, 
     assert "Do not merge: 1 failed, of 2 benchmarks." in Path("comment.md").read_text(encoding="utf-8")
 
 
+def test_a_small_change_is_planned_and_what_it_would_need_is_said(knick: Knick, repository: GitRepository) -> None:
+    project(repository, [10.0, "10.00"])
+    ran = _compare(knick, "--find", "0.0001", "--seed", "1", most=8)
+    assert re.search(
+        r"plan: \d[\d,]* rounds, .*, to find or exclude a change of 0\.01 % with a power of 95 %,", ran.errors
+    )
+    assert "; at most 8 are made" in ran.errors
+    assert re.search(r"render is not decided: .* it needs about \d[\d,]* more rounds, \d", ran.errors)
+
+
 def test_a_side_that_cannot_be_built_is_named(knick: Knick, repository: GitRepository) -> None:
     project(repository, [10.0, "broken"])
     ran = _compare(knick)

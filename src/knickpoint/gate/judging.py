@@ -199,7 +199,7 @@ def judge_rounds(end: ComparisonEnd, request: ComparisonRequest, options: GateOp
         accepted=accepted,
         doubts=SIDES_DIFFER,
         complete=end.complete,
-        warnings=[f"{lost} left out, because a side gave no values"] if end.failures else [],
+        warnings=[*([f"{lost} left out, because a side gave no values"] if end.failures else []), *end.needs],
     )
     return replace(report, repository="")
 

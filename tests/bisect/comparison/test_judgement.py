@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from knickpoint.bisect.comparison import ComparisonRules, MeasuredValue, RoundsJudge
+from knickpoint.bisect.comparison.shapes import SampleShape
 from knickpoint.model.errors import InputError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.step import Verdict
@@ -60,11 +62,84 @@ def test_no_change_ends_early_and_says_what_it_would_have_found() -> None:
     assert found.reason.startswith("a change of ")
 
 
+def _judged(differences: Sequence[float], **rules: float) -> JudgedBenchmark:
+    """Judge rounds whose heads differ from a base of 10 ms by these logarithms."""
+    judge = RoundsJudge(ComparisonRules(**rules))  # type: ignore[arg-type]
+    for each in differences:
+        judge.add(
+            {KEY: MeasuredValue(10.0, "ms", Better.LOWER)},
+            {KEY: MeasuredValue(10.0 * math.exp(each), "ms", Better.LOWER)},
+        )
+    judge.conclude()
+    return _only(judge)
+
+
 def test_the_reason_of_a_change_that_the_rounds_do_not_agree_on_names_no_smaller_one() -> None:
-    found = _only(_play(1.5, 0.3, most_rounds=8, seed=10))
+    found = _judged([0.1, 0.151, 0.033, 0.124, 0.095, 0.098, -0.55, 0.074], most_rounds=8)
     assert found.verdict is Verdict.UNCHANGED
     assert abs(found.relative_size) > found.detectable
     assert found.reason == "the rounds do not agree on a change"
+
+
+def test_a_second_mode_of_some_runs_is_not_unstable_and_is_named_where_it_appears() -> None:
+    rng = np.random.default_rng(4)
+    rounds = rng.normal(size=60) * 0.01
+    both = rounds.copy()
+    both[[3, 20, 41]] += 0.7
+    both[[11, 30, 50]] -= 0.7
+    same = _judged(both, most_rounds=60)
+    assert same.verdict is Verdict.UNCHANGED
+    assert same.detectable < 0.01
+    assert same.reason.endswith("; 6 rounds have its sides in different modes")
+    rounds[::5] += math.log(2)
+    found = _judged(rounds, most_rounds=60)
+    assert found.verdict is Verdict.REGRESSED
+    assert abs(found.relative_size) < 0.01
+    assert found.reason == (
+        "the level is the same, but a second mode appears at about +100 %: the base alone is there in 0 of 60 rounds, "
+        "the head alone in 12"
+    )
+
+
+def test_a_step_of_every_run_is_not_taken_for_a_second_mode() -> None:
+    found = _judged(np.random.default_rng(4).normal(size=20) * 0.001 + math.log(2))
+    assert found.relative_size == pytest.approx(1.0, abs=0.01)
+    assert found.reason == "beyond what exchanged sides do"
+
+
+def test_a_second_mode_of_the_samples_within_each_run_is_named() -> None:
+    judge = RoundsJudge(ComparisonRules())
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        sides = []
+        for share in (0, 10):
+            samples = 10 * (1 + 0.01 * rng.standard_normal(100))
+            samples[:share] *= 2
+            sides.append({KEY: MeasuredValue(10.0, "ms", Better.LOWER, SampleShape.of(samples.tolist()))})
+        judge.add(*sides)
+    found = _only(judge)
+    assert found.verdict is Verdict.REGRESSED
+    assert found.reason == "the level is the same, but a second mode of 10 % of the samples appears, at about +100 %"
+
+
+def test_a_large_change_ends_a_long_plan_early() -> None:
+    judge = RoundsJudge(ComparisonRules(find=0.001, most_rounds=10_000))
+    rng = np.random.default_rng(2)
+    while not judge.finished:
+        base, head = 10 * (1 + 0.01 * rng.standard_normal(2)) * np.array([1.0, 1.1])
+        judge.add({KEY: MeasuredValue(base, "ms", Better.LOWER)}, {KEY: MeasuredValue(head, "ms", Better.LOWER)})
+    assert _only(judge).verdict is Verdict.REGRESSED
+    assert judge.rounds < 25
+    assert judge.planned[KEY] > 2000
+
+
+def test_a_plan_by_known_noise_stands_before_the_first_round() -> None:
+    judge = RoundsJudge(ComparisonRules(find=0.001, most_rounds=10_000), {KEY: 0.01})
+    value = {KEY: MeasuredValue(10.0, "ms", Better.LOWER)}
+    judge.warm_up(value, value)
+    normal = NormalDist()
+    bound = 2 * ((normal.inv_cdf(0.99) + normal.inv_cdf(0.95)) * 0.01 / 0.001) ** 2
+    assert bound < judge.planned[KEY] < 1.12 * bound
 
 
 def test_a_benchmark_that_is_all_noise_is_unstable() -> None:

@@ -54,10 +54,28 @@ def test_a_change_for_the_better_is_not_worse_and_an_unknown_direction_counts_as
     assert look.better.tolist() == [True, False, False]
 
 
+def test_a_rate_that_is_planned_anew_by_sizes_alone_holds_exactly() -> None:
+    sizes = np.random.default_rng(3).standard_t(2, size=(7, 3)) ** 2
+    worse = 0
+    for signs in itertools.product((1.0, -1.0), repeat=7):
+        test, differences = SignFlipTest(7, 0.05, 0), sizes * np.array(signs)[:, None]
+        looks = (
+            test.look(
+                differences[:rounds],
+                np.ones(3),
+                planned=np.clip(np.round(np.abs(differences[:rounds]).sum(axis=0)), 4, 20),
+                weights=np.array([0.5, 0.3, 0.2]),
+            )
+            for rounds in range(4, 8)
+        )
+        worse += any(look.worse.any() for look in looks)
+    assert 0 < worse <= 0.05 * 2**7
+
+
 def test_too_few_rounds_decide_nothing() -> None:
     fewest = fewest_rounds(20, 0.01)
-    assert fewest == 9
-    look = SignFlipTest(20, 0.01, 0).look(np.full((fewest - 1, 1), 10.0), np.ones(1))
+    assert fewest == 10  # a tenth of the rate is kept for shapes
+    look = SignFlipTest(20, 0.009, 0).look(np.full((fewest - 1, 1), 10.0), np.ones(1))
     assert not look.worse.any()
-    assert look.bar == math.inf
+    assert look.bars.tolist() == [math.inf]
     assert fewest_rounds(6, 0.01) is None

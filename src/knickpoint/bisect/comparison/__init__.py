@@ -1,8 +1,8 @@
 """Compare two commits by measuring them in turns on this machine.
 
 ``comparison`` makes the rounds, with real builds and commands. The rest is pure: ``paired_values`` collects what the
-rounds measured, ``sign_flips`` tests all benchmarks at once after each round, ``effect`` estimates one change, and
-``judgement`` says what is known of each benchmark and whether it is enough.
+rounds measured, and tests all benchmarks at once; ``shapes`` sees modes and tails; ``effect`` estimates one change, and
+plans the rounds to find it; ``judgement`` says what is known of each benchmark and whether it is enough.
 """
 
 from knickpoint.bisect.comparison.comparison import (
@@ -12,11 +12,12 @@ from knickpoint.bisect.comparison.comparison import (
     SideFailedError,
     SideSkippedError,
 )
-from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
+from knickpoint.bisect.comparison.judgement import MOST_ROUNDS, ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
 
 __all__ = [
     "COMMAND_KEY",
+    "MOST_ROUNDS",
     "Comparison",
     "ComparisonEnd",
     "ComparisonRequest",

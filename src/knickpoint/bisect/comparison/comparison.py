@@ -12,6 +12,7 @@ from typing import Final
 
 from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
+from knickpoint.bisect.comparison.shapes import SampleShape
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.runner import Workspace, run_probe
 from knickpoint.bisect.runner.machine_slots import machine_slot
@@ -20,11 +21,20 @@ from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import KnickpointError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
+from knickpoint.model.params import decode_key
+from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import percent_text, trace_name
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
 
 _MOST_FAILURES: Final = 3
 """Runs of one side that may fail after the warm-up; each costs a round."""
+
+_MOST_NEEDS: Final = 20
+_PILOT: Final = 6
+"""Rounds from which on the noise is known well enough to state a plan."""
+
+_ALTERED: Final = 1.25
 
 _SIDES: Final = ("base", "head")
 
@@ -41,7 +51,8 @@ class SideSkippedError(SideFailedError):
 class ComparisonRequest:
     """What to compare: two full hashes of the repository at ``location``, and how they are built and measured.
 
-    ``minutes`` is the time that rounds may take, 0 without a limit; a round that has begun comes to its end.
+    ``minutes`` is the time that rounds may take, 0 without a limit; a round that has begun comes to its end. ``noise``
+    is what the history says: trace → relative standard deviation of one run.
     """
 
     location: str
@@ -52,13 +63,15 @@ class ComparisonRequest:
     minutes: float = 0.0
     ingest: IngestSettings = field(default_factory=IngestSettings)
     added_params: Mapping[str, str] = field(default_factory=dict)
+    noise: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonEnd:
     """What was found, after how many rounds that count, and why there are no more.
 
-    ``failures`` are the runs that cost a round, in one line each.
+    ``failures`` are the runs that cost a round, in one line each. ``needs`` says what each benchmark would need that
+    could not be decided.
     """
 
     benchmarks: tuple[JudgedBenchmark, ...]
@@ -66,6 +79,7 @@ class ComparisonEnd:
     reason: str
     failures: tuple[str, ...] = ()
     interrupted: bool = False
+    needs: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -95,14 +109,50 @@ class Comparison:
 
     def __post_init__(self) -> None:
         """Begin without a round."""
-        self.judge = RoundsJudge(self.request.rules)
+        self.judge = RoundsJudge(self.request.rules, self.request.noise)
         self._random = random.Random(self.request.rules.seed)  # noqa: S311 - the order of measurements, no secret
         self._failed = dict.fromkeys(_SIDES, 0)
         self._probes = 0
+        self._announced = 0
+        self._round_seconds: list[float] = []
 
     def end(self, reason: str, *, interrupted: bool = False) -> ComparisonEnd:
         """Return the end of the comparison as known now."""
-        return ComparisonEnd(self.judge.benchmarks, self.judge.rounds, reason, tuple(self.failures), interrupted)
+        self.judge.conclude()
+        known = self.judge.benchmarks
+        return ComparisonEnd(known, self.judge.rounds, reason, tuple(self.failures), interrupted, tuple(self._needs()))
+
+    def _needs(self) -> Iterator[str]:
+        """Say what the benchmarks would need that are not decided, the nearest first."""
+        open_ones = [each.trace for each in self.judge.benchmarks if not each.settled and each.samples]
+        for trace in sorted(open_ones, key=self.judge.missing)[:_MOST_NEEDS]:
+            missing = self.judge.missing(trace)
+            yield (
+                f"{trace_name(decode_key(trace))[0]} is not decided: to find or exclude a change of"
+                f" {percent_text(self.request.rules.find)}, it needs about {counted(missing, 'more round')}"
+                f"{self._duration(missing)}"
+            )
+
+    def _duration(self, rounds: int) -> str:
+        """Say how long so many rounds take, "" before the first one."""
+        if not self._round_seconds:
+            return ""
+        return f", {duration_text(rounds * statistics.median(self._round_seconds))}"
+
+    def _announce_plan(self) -> None:
+        """Say how many rounds it takes to find or exclude the change that is looked for, whenever that alters much."""
+        rules, open_ones = self.request.rules, [each.trace for each in self.judge.benchmarks if not each.settled]
+        rounds = max((self.judge.planned.get(each, 0) for each in open_ones), default=0)
+        known = self.judge.rounds >= _PILOT or (not self.judge.rounds and self.request.noise)
+        if not known or not rounds or 1 / _ALTERED < (rounds / max(1, self._announced)) < _ALTERED:
+            return
+        self._announced = rounds
+        self.progress(
+            f"plan: {counted(rounds, 'round')}{self._duration(rounds)}, to find or exclude a change of"
+            f" {percent_text(rules.find)} with a power of {percent_text(rules.power)}, at a rate of false positives of"
+            f" {percent_text(rules.false_positives)} for all {counted(len(self.judge.benchmarks), 'benchmark')}"
+            + (f"; at most {rules.most_rounds:,} are made" if rounds > rules.most_rounds else "")
+        )
 
     def run(self) -> ComparisonEnd:
         """Make rounds until every benchmark is decided, or the rounds or the time are used up.
@@ -121,12 +171,15 @@ class Comparison:
         if not self.judge.benchmarks:
             raise SideFailedError("the results have no value")
         while not self.judge.finished:
+            self._announce_plan()
             if self.judge.rounds >= rules.most_rounds:
                 return self.end("no more are made (--most-rounds)")
             if self.request.minutes and self.clock() - started > 60 * self.request.minutes:
                 return self.end(f"the time of {self.request.minutes:g} minutes is used up")
             with self._slot():
+                began = self.clock()
                 self._round()
+                self._round_seconds.append(self.clock() - began)
         return self.end("every benchmark is decided")
 
     @contextmanager
@@ -206,9 +259,18 @@ def _values(result: ProbeResult) -> dict[str, MeasuredValue]:
     if result.outcome is ProbeOutcome.PASSED:
         return {COMMAND_KEY: MeasuredValue(statistics.median(result.command_seconds), "s", Better.LOWER)}
     return {
-        key: MeasuredValue(measured.value, measured.unit, result.better.get(key, Better.UNKNOWN))
+        key: MeasuredValue(
+            measured.value, measured.unit, result.better.get(key, Better.UNKNOWN), SampleShape.of(measured.samples)
+        )
         for key, measured in result.measured.items()
     }
+
+
+def duration_text(seconds: float) -> str:
+    """Render a duration in the largest unit that leaves at least 2 of it: ``90 s``, ``34 minutes``."""
+    if seconds < 120:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
 
 
 def _last_lines(output: str) -> str:

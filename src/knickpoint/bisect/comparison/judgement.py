@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.bisect.comparison.effect import Effect, blinded_noise, estimate_effect, planned_rounds
 from knickpoint.bisect.comparison.paired_values import (
-    Look,
+    OF_SHAPES,
     MeasuredValue,
     PairedValues,
     SignFlipTest,
@@ -19,81 +20,25 @@ from knickpoint.bisect.comparison.paired_values import (
     note_failures,
     pair_round,
 )
+from knickpoint.bisect.comparison.shapes import Modes, sample_text
 from knickpoint.model.errors import InputError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
+from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
 
-# Estimate one change from paired differences: its size, its interval, and the change that would have been found.
-
-
-_SCORE_95: Final = 1.96
-_SCORE_99: Final = 2.576
-_POWER_SCORE: Final = 0.8416
-"""Normal score of 80 %: the probability with which the detectable change is found."""
-
-_CLIP: Final = 3.0
-_FEWEST: Final = 6
-"""Pairs from which on there is a 95 % interval without assumptions about the noise."""
-
-_FEWEST_WIDE: Final = 8
-"""Pairs from which on there is one of 99 %."""
-
 Array = NDArray[np.float64]
 
+MOST_ROUNDS: Final = 20_000
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A change in the units of the differences.
+_EACH_ROUND: Final = 32
+"""Rounds up to which every one is looked at; then each is a twentieth further, or where a plan ends."""
 
-    ``size`` is the median of the means of all pairs of differences (Hodges and Lehmann 1963), ``low`` and ``high`` the
-    95 % interval that belongs to it (Wilcoxon's signed ranks), ``widest`` the largest size in the 99 % interval.
-    ``detectable`` is the smallest size that would have been found in four cases of five. What is not known yet is
-    infinite.
-    """
+_NEXT_LOOK: Final = 1.05
 
-    size: float
-    low: float
-    high: float
-    widest: float
-    detectable: float
-
-
-def estimate_effect(differences: Array, bar: float) -> Effect:
-    """Return the effect behind ``differences`` (at least one, none missing); ``bar`` is that of the sign flips."""
-    count = len(differences)
-    first, second = np.triu_indices(count)
-    means = np.sort((differences[first] + differences[second]) / 2)
-    size = float(np.median(means))
-    low, high = _interval(means, count, _SCORE_95, _FEWEST)
-    widest = max(abs(end) for end in _interval(means, count, _SCORE_99, _FEWEST_WIDE))
-    return Effect(size, low, high, widest, _detectable(differences - size, bar))
-
-
-def _interval(means: Array, count: int, score: float, fewest: int) -> tuple[float, float]:
-    """Return the ends of the interval among the sorted means of pairs."""
-    if count < fewest:
-        return -math.inf, math.inf
-    spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
-    rank = max(1, int(count * (count + 1) / 4 - score * spread))
-    return float(means[rank - 1]), float(means[-rank])
-
-
-def _detectable(residuals: Array, bar: float) -> float:
-    """Return the change that exceeds ``bar`` in four cases of five, with the noise of ``residuals``."""
-    count = len(residuals)
-    if not bar**2 < count:
-        return math.inf
-    sizes = np.abs(residuals)
-    most = _CLIP * float(np.median(sizes)) or math.inf
-    noise = math.sqrt(float(np.square(np.minimum(sizes, most)).sum()) / max(1, count - 1))
-    # The deviation as Student's t, and the spread of t around its mean.
-    student = bar / math.sqrt(1 - bar**2 / count)
-    return (student + _POWER_SCORE * math.sqrt(1 + student**2 / (2 * count))) * noise / math.sqrt(count)
-
-
-MOST_ROUNDS: Final = 1000
+_ROUNDS_OF_MODES: Final = 60
+"""Rounds that are planned to find a mode of some runs, if they are made at all: a rare mode takes many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +48,13 @@ class ComparisonRules:
     Attributes:
         false_positives: the share of comparisons of equal commits in which any benchmark is *regressed*; as many
             *improved*.
-        find: a benchmark needs no more rounds when a change of this relative size would have been found.
+        find: a benchmark needs no more rounds when a change of this relative size would have been found with ``power``.
         minimum_effect: smaller changes are *unchanged*.
         largest_effect: a benchmark of which only larger changes would have been found is *unstable*.
         least_rounds: rounds that are made in any case.
         most_rounds: rounds that are made at most.
         seed: seed of the order of the sides, and of the exchanges.
+        power: the probability with which a change of the size ``find`` is found.
     """
 
     false_positives: float = 0.01
@@ -118,6 +64,7 @@ class ComparisonRules:
     least_rounds: int = 2
     most_rounds: int = 20
     seed: int = 0
+    power: float = 0.95
 
     def __post_init__(self) -> None:
         """Raise InputError where the rules contradict each other."""
@@ -129,20 +76,38 @@ class ComparisonRules:
             )
 
 
-class RoundsJudge:
-    """Takes the rounds of a comparison one by one and judges all benchmarks after each."""
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What the test gets of one benchmark: the differences of its level, and of each shape that it has."""
 
-    def __init__(self, rules: ComparisonRules) -> None:
+    owner: int
+    differences: Array
+    is_shape: bool = False
+    least_rounds: int = 0
+
+
+class RoundsJudge:
+    """Takes the rounds of a comparison one by one and judges all benchmarks after them.
+
+    ``noise`` is what is known beforehand: trace → relative standard deviation of one run.
+    """
+
+    def __init__(self, rules: ComparisonRules, noise: Mapping[str, float] | None = None) -> None:
         self.rules = rules
         self.rounds = 0
+        self._noise = noise or {}
         self._values: dict[str, PairedValues] = {}
-        self._changed: dict[str, Verdict] = {}
+        self._changed: dict[tuple[str, bool], Verdict] = {}
         self._test = SignFlipTest(rules.most_rounds, rules.false_positives, rules.seed)
         self._judged: tuple[JudgedBenchmark, ...] = ()
+        self._planned: dict[str, int] = {}
+        self._complete: set[str] = set()
+        self._last: dict[str, tuple[float, float]] = {}
+        self._looked = 0
 
     @property
     def benchmarks(self) -> tuple[JudgedBenchmark, ...]:
-        """The benchmarks as they stand after the last round, in the order of their first results."""
+        """The benchmarks as they stand after the last look, in the order of their first results."""
         return self._judged
 
     @property
@@ -150,37 +115,102 @@ class RoundsJudge:
         """Whether no benchmark needs another round."""
         return self.rounds >= self.rules.least_rounds and all(each.settled for each in self._judged)
 
+    @property
+    def planned(self) -> Mapping[str, int]:
+        """Trace → the rounds that it takes in all to find or exclude a change, as far as its noise is known."""
+        return self._planned
+
+    def missing(self, trace: str) -> int:
+        """Count the rounds that a benchmark still needs by plan."""
+        known = self._values[trace].differences() if trace in self._values else np.empty(0)
+        return max(1, self._planned.get(trace, self.rules.most_rounds) - int((~np.isnan(known)).sum()))
+
     def warm_up(self, base: Mapping[str, MeasuredValue], head: Mapping[str, MeasuredValue]) -> None:
         """Take the round that does not count: it says which benchmarks there are."""
         pair_round(self._values, base, head, 0, counted=False)
         self._judged = tuple(_without_numbers(values, 0) for values in self._values.values())
+        self._plan(list(self._values.values()), [np.empty(0)] * len(self._values))
 
     def note_failures(self, base: Mapping[str, str], head: Mapping[str, str]) -> None:
         """Take the messages of the benchmarks that failed, before the round that they belong to."""
         note_failures(self._values, base, head)
 
     def add(self, base: Mapping[str, MeasuredValue], head: Mapping[str, MeasuredValue]) -> None:
-        """Take a round, and judge."""
+        """Take a round, and judge if it is time to: each of the first rounds, later fewer of them."""
         pair_round(self._values, base, head, self.rounds, counted=True)
         self.rounds += 1
-        series = list(self._values.values())
-        differences = np.column_stack([values.differences() for values in series])
-        look = self._test.look(differences, np.array([values.upwards for values in series]))
-        for index, values in enumerate(series):
-            if look.worse[index] or look.better[index]:
-                self._changed.setdefault(values.key, Verdict.REGRESSED if look.worse[index] else Verdict.IMPROVED)
-        self._judged = tuple(self._judge(values, look, index) for index, values in enumerate(series))
+        due = self.rounds <= _EACH_ROUND or self.rounds >= _NEXT_LOOK * self._looked
+        if due or self.rounds in self._planned.values() or self.rounds == self.rules.most_rounds:
+            self._look()
 
-    def _judge(self, values: PairedValues, look: Look, index: int) -> JudgedBenchmark:
+    def conclude(self) -> None:
+        """Judge by all rounds, as no more are made."""
+        if self._looked < self.rounds:
+            self._look()
+
+    def _look(self) -> None:
+        self._looked = self.rounds
+        series = list(self._values.values())
+        modes = [Modes.among(values.differences()) for values in series]
+        columns = list(_columns(series, modes))
+        levels = [each.differences for each in columns if not each.is_shape]
+        self._plan(series, levels)
+        planned = [self._rounds_of(series[each.owner].key, each.least_rounds) for each in columns]
+        look = self._test.look(
+            np.column_stack([each.differences for each in columns]),
+            np.array([series[each.owner].upwards for each in columns]),
+            np.array(planned, dtype=np.float64),
+            _weights(columns),
+            np.array([not each.is_shape and series[each.owner].key in self._complete for each in columns]),
+        )
+        for index, values in enumerate(series):
+            if math.isfinite(look.bars[index]):
+                self._last[values.key] = float(look.bars[index]), float(look.p_values[index])
+                if (~np.isnan(levels[index])).sum() >= planned[index]:
+                    self._complete.add(values.key)
+        for place, column in enumerate(columns):
+            if look.worse[place] or look.better[place]:
+                verdict = Verdict.REGRESSED if look.worse[place] else Verdict.IMPROVED
+                self._changed.setdefault((series[column.owner].key, column.is_shape), verdict)
+        self._judged = tuple(self._judge(values, levels[index], modes[index]) for index, values in enumerate(series))
+
+    def _rounds_of(self, trace: str, least: int = 0) -> int:
+        """Count the rounds in which a benchmark spends its part of the rate."""
+        rules = self.rules
+        return min(max(self._planned.get(trace, rules.most_rounds), rules.least_rounds, least), rules.most_rounds)
+
+    def _plan(self, series: Sequence[PairedValues], levels: Sequence[Array]) -> None:
+        """Plan the rounds of each benchmark by the sizes of its differences, whatever their signs are.
+
+        A plan that was fulfilled stays: its part of the rate is spent.
+        """
+        taking_part = sum(bool(np.nan_to_num(each).any()) for each in levels) or len(levels)
+        error = (1 - OF_SHAPES) * self.rules.false_positives / max(1, taking_part)
+        for values, differences in zip(series, levels, strict=True):
+            prior = math.sqrt(2) * self._noise.get(values.key, math.nan)
+            if not values.logarithmic:
+                prior *= abs(values.centre())
+            noise = blinded_noise(differences[~np.isnan(differences)], prior)
+            find = self._find(values)
+            if not math.isnan(noise) and find > 0 and values.key not in self._complete:
+                self._planned[values.key] = planned_rounds(noise, find, error, self.rules.power)
+
+    def _find(self, values: PairedValues) -> float:
+        """Size of the change to find, in the units of the differences."""
+        find = max(self.rules.find, self.rules.minimum_effect)
+        return math.log1p(find) if values.logarithmic else find * abs(values.centre())
+
+    def _judge(self, values: PairedValues, level: Array, modes: Modes | None) -> JudgedBenchmark:
         differences = values.differences()
-        known = differences[~np.isnan(differences)]
+        known = level[~np.isnan(level)]
         if not known.size or not (values.has_base and values.has_head):
             return _without_numbers(values, self.rounds)
-        effect = estimate_effect(known, look.bar)
+        bar, p_value = self._last.get(values.key, (math.inf, math.nan))
+        effect = estimate_effect(known, bar)
         detectable = abs(_relative(values, effect.detectable))
         exact = values.exact()
         if exact is None:
-            verdict, reason, settled = self._verdict(values, effect)
+            verdict, reason, settled = self._verdict(values, effect, modes)
         elif exact:
             verdict, reason, settled = Verdict.UNCHANGED, "an exact value, equal on both sides", True
         else:
@@ -200,26 +230,27 @@ class RoundsJudge:
             high=_relative(values, high),
             # Exact values say nothing about what noise hides, and too few rounds nothing at all.
             detectable=detectable if exact is None and 0 < detectable < math.inf else math.nan,
-            p_value=float(look.p_values[index]),
-            samples=int(known.size),
+            p_value=p_value,
+            samples=int((~np.isnan(differences)).sum()),
             past=_known(values.base),
             new=_known(values.head),
             settled=settled,
         )
 
-    def _verdict(self, values: PairedValues, effect: Effect) -> tuple[Verdict, str, bool]:
+    def _verdict(self, values: PairedValues, effect: Effect, modes: Modes | None) -> tuple[Verdict, str, bool]:
         """Return the verdict on a value with noise, its reason, and whether it needs no more rounds."""
         size = _relative(values, effect.size)
         detectable = abs(_relative(values, effect.detectable))
-        changed = self._changed.get(values.key)
-        if changed is not None:
-            if abs(size) < self.rules.minimum_effect:
-                return Verdict.UNCHANGED, "a change, but smaller than the minimum effect", True
+        changed, shape = (self._changed.get((values.key, is_shape)) for is_shape in (False, True))
+        if changed is not None and abs(size) >= self.rules.minimum_effect:
             return changed, _reason_of_change(values), True
-        find = max(self.rules.find, self.rules.minimum_effect)
-        # A change of that size must not be left in the wide interval: else it would only have been missed so far.
-        seen = detectable <= find and abs(_relative(values, effect.widest)) < find
-        if detectable > self.rules.largest_effect and not math.isfinite(detectable):
+        if shape is not None:
+            reason, mean = self._shape(values, modes)
+            if mean >= self.rules.minimum_effect:
+                return shape, f"the level is the same, but {reason}", True
+        if changed is not None:
+            return Verdict.UNCHANGED, "a change, but smaller than the minimum effect", True
+        if not math.isfinite(detectable):
             return Verdict.NO_DATA, _too_few(self.rules), False
         unstable = detectable > self.rules.largest_effect
         if abs(size) >= detectable:
@@ -228,7 +259,20 @@ class RoundsJudge:
             reason = f"too noisy: only changes from {percent_text(detectable)} on are reliably detectable"
         else:
             reason = f"a change of {percent_text(detectable)} would have been found"
-        return (Verdict.UNSTABLE, reason, False) if unstable else (Verdict.UNCHANGED, reason, seen)
+        if modes is not None:
+            reason += f"; {counted(int(modes.apart.sum()), 'round has', 'rounds have')} its sides in different modes"
+        excluded = values.key in self._complete and self._planned[values.key] <= self.rules.most_rounds
+        return (Verdict.UNSTABLE if unstable else Verdict.UNCHANGED), reason, excluded
+
+    def _shape(self, values: PairedValues, modes: Modes | None) -> tuple[str, float]:
+        """Say which shape changed, and by how much that changes the mean, at least."""
+        if modes is not None:
+            differences = values.differences()
+            sides = (np.array(side, dtype=np.float64) for side in (values.base, values.head))
+            logs = [np.log(side) if values.logarithmic else side for side in sides]
+            return modes.text(logs[0], logs[1], differences), abs(_relative(values, modes.mean_change(differences)))
+        known = [each for each in values.shapes if each is not None]
+        return sample_text(*zip(*known, strict=True)), abs(math.expm1(float(np.nanmedian(values.tails()))))
 
     def _changed_exactly(self, values: PairedValues, effect: Effect) -> tuple[Verdict, str, bool]:
         if abs(_relative(values, effect.size)) < self.rules.minimum_effect:
@@ -238,6 +282,30 @@ class RoundsJudge:
         if values.better is Better.UNKNOWN:
             reason += "; the better direction is unknown, so a change counts as a regression"
         return (Verdict.REGRESSED if worse else Verdict.IMPROVED), reason, True
+
+
+def _columns(series: Sequence[PairedValues], modes: Sequence[Modes | None]) -> Iterator[_Column]:
+    """Yield the level of each benchmark, then the shapes of those that have any."""
+    for index, (values, found) in enumerate(zip(series, modes, strict=True)):
+        differences = values.differences()
+        yield _Column(index, np.where(found.apart, np.nan, differences) if found else differences)
+    for index, (values, found) in enumerate(zip(series, modes, strict=True)):
+        if found is not None:
+            yield _Column(index, found.signs(values.differences()), is_shape=True, least_rounds=_ROUNDS_OF_MODES)
+        else:
+            tails = values.tails()
+            if not np.isnan(tails).all():
+                yield _Column(index, tails, is_shape=True)
+
+
+def _weights(columns: Sequence[_Column]) -> Array:
+    """Divide the rate among the benchmarks that vary at all; a small part of it is kept for shapes."""
+    taking_part = np.array([bool(np.nan_to_num(each.differences).any()) for each in columns], dtype=np.float64)
+    shapes = np.array([each.is_shape for each in columns])
+    weights = np.zeros(len(columns))
+    for part, share in ((taking_part * ~shapes, 1 - OF_SHAPES), (taking_part * shapes, OF_SHAPES)):
+        weights += share * part / max(1.0, part.sum())
+    return weights
 
 
 def _too_few(rules: ComparisonRules) -> str:

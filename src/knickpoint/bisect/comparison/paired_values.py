@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.bisect.comparison.effect import CLIP
+from knickpoint.bisect.comparison.shapes import SampleShape
 from knickpoint.model.unit import conversion, read_unit
 from knickpoint.model.unit_names import Better
 
@@ -36,11 +38,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredValue:
-    """What one run gave for one benchmark."""
+    """What one run gave for one benchmark; ``shape`` is that of its samples, where they are enough."""
 
     value: float
     unit: str = ""
     better: Better = Better.UNKNOWN
+    shape: SampleShape | None = None
 
 
 @dataclass
@@ -55,6 +58,7 @@ class PairedValues:
     better: Better = Better.UNKNOWN
     base: list[float] = field(default_factory=list)
     head: list[float] = field(default_factory=list)
+    shapes: list[tuple[SampleShape, SampleShape] | None] = field(default_factory=list)
     warm: tuple[float, float] = (math.nan, math.nan)
     other_unit: str = ""
     base_failures: list[str] = field(default_factory=list)
@@ -73,6 +77,8 @@ class PairedValues:
         for side, value in zip((self.base, self.head), values, strict=True):
             side.extend([math.nan] * (rounds - len(side)))
             side.append(value)
+        self.shapes.extend([None] * (rounds - len(self.shapes)))
+        self.shapes.append((base.shape, head.shape) if base and head and base.shape and head.shape else None)
 
     def _value(self, measured: MeasuredValue | None) -> float:
         """Return a value in the unit of this benchmark; nan where there is none, or where it does not convert."""
@@ -114,6 +120,10 @@ class PairedValues:
             base, head = np.log(base), np.log(head)
         found: Array = head - base
         return found
+
+    def tails(self) -> Array:
+        """Return how much longer the tail of the samples of the head is than that of the base, nan where unknown."""
+        return np.array([each[1].tail - each[0].tail if each else math.nan for each in self.shapes])
 
     def centre(self) -> float:
         """Return the median of the base, nan without one."""
@@ -164,15 +174,18 @@ def note_failures(known: dict[str, PairedValues], base: Mapping[str, str], head:
             values.head_failures.append(head[key])
 
 
-# Test many benchmarks at once, again after each round, by exchanging the two sides of rounds.
+# Test many benchmarks at once, again after rounds, by exchanging the two sides of rounds.
 #
 # Each round measures both sides once, in random order. If nothing changed, the two sides of a round could be exchanged
 # without anybody seeing it, whatever the noise is: all differences of that round change their sign together. So the
-# rounds as they were are compared with many exchanges of them, by the largest deviation of any benchmark. That holds
-# for all benchmarks together however they depend on each other, and needs no assumption about their noise.
+# rounds as they were are compared with many exchanges of them, by the deviation of any benchmark that is least likely
+# by chance. That holds for all benchmarks together however they depend on each other, and needs no assumption about
+# their noise.
 #
-# After each round a part of the false-positive rate is spent (Lan and DeMets 1983): the bar is set so that the
-# exchanges that have ever been beyond a bar are no more than the share that may be spent by then.
+# At each look a part of the false-positive rate is spent (Lan and DeMets 1983): the bar is set so that the exchanges
+# that have ever been beyond a bar are no more than the share that may be spent by then. Each benchmark has its part of
+# the rate, and spends it by the share of the rounds that are planned for it. The plan may be made anew at any time, as
+# long as it depends on the sizes of differences and not on their signs: exchanges change signs only.
 
 
 FLIPS: Final = 8192
@@ -182,9 +195,17 @@ SPENDING: Final = 2.0
 """Exponent of the share of the rate that is spent by then: most of it is kept for the last rounds, which see the most.
 """
 
+EARLY: Final = 0.1
+"""Part of the rate that is spent in the first rounds, so that large changes end a long plan early."""
+
+EARLY_ROUNDS: Final = 20
+
+OF_SHAPES: Final = 0.1
+"""Part of the rate that a comparison keeps for shapes: modes and tails."""
+
 _COMPLETE: Final = 13
-_CLIP: Final = 3.0
-"""Differences count for at most so many times the median size, so that a single wild round decides nothing."""
+_BLOCK: Final = 256
+"""Rounds whose exchanges are drawn, and summed, at once."""
 
 _AT_ONCE: Final = 256
 """Benchmarks whose exchanges are in memory at once."""
@@ -192,95 +213,175 @@ _AT_ONCE: Final = 256
 _DECIMALS: Final = 9
 """Deviations that agree to so many decimals are equal; sums in another order differ after them."""
 
+_PORTIONS: Final = 16
+"""The rate is spent in at most so many portions: exchanges that are alike cross together or not at all."""
+
+_STEP: Final = 0.05
+"""Parts of the rate are rounded down to powers of this exponent; benchmarks with equal parts are compared at once."""
+
+_HALVINGS: Final = 60
+_FARTHEST: Final = 200.0
+"""A deviation that nothing exceeds: it is at most the root of the rounds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """What the test says after a round, one entry a benchmark.
 
-    ``deviations`` are sums of differences over the root of their sum of squares, upwards is worse; ``bar`` is what they
-    have to exceed, infinite while no share can be spent. ``worse`` and ``better`` say what is beyond the bar now.
+    ``deviations`` are sums of differences over the root of their sum of squares, upwards is worse; ``bars`` are what
+    they have to exceed, infinite while no share can be spent. ``worse`` and ``better`` say what is beyond the bar now.
     ``p_values`` is the share of exchanges in which any benchmark deviates as far.
     """
 
     deviations: Array
-    bar: float
+    bars: Array
     worse: NDArray[np.bool_]
     better: NDArray[np.bool_]
     p_values: Array
 
 
 def fewest_rounds(rounds: int, false_positives: float) -> int | None:
-    """Return after how many of so many rounds a change can be certain for the first time, None for never."""
-    return next((n for n in range(1, rounds + 1) if _spent(n, rounds, false_positives) >= _alike(n)), None)
+    """Find after how many of so many rounds a change can be certain for the first time, None for never."""
+    share = (1 - OF_SHAPES) * spent_share(np.arange(rounds + 1.0), rounds)
+    return next((n for n in range(1, rounds + 1) if _budget(share[n], false_positives) >= _alike(n)), None)
 
 
-def _spent(rounds: int, most: int, false_positives: float) -> int:
-    """Return the number of exchanges that may have crossed a bar after so many rounds."""
-    return int(FLIPS * false_positives * min(1.0, rounds / most) ** SPENDING)
+def spent_share(rounds: Array, planned: Array | float) -> Array:
+    """Share of the rate that is spent after so many of the rounds that are planned."""
+    early = np.minimum(1.0, rounds / np.minimum(planned, EARLY_ROUNDS)) ** SPENDING
+    found: Array = EARLY * early + (1 - EARLY) * np.minimum(1.0, rounds / planned) ** SPENDING
+    return found
+
+
+def _budget(share: float, false_positives: float) -> int:
+    """Count the exchanges that may have crossed a bar by now."""
+    return int(FLIPS * false_positives * share + 1e-9)
 
 
 def _alike(rounds: int) -> int:
-    """Return the number of equal exchanges after so many rounds; none of them can cross a bar alone."""
+    """Count the equal exchanges after so many rounds; none of them can cross a bar alone."""
     return max(1, FLIPS >> rounds)
 
 
 class SignFlipTest:
-    """The test over at most ``rounds`` rounds, with at most ``false_positives`` for worse, and as many for better."""
+    """The test with at most ``false_positives`` for worse, and as many for better.
+
+    ``rounds`` is the plan of a look that has none of its own.
+    """
 
     def __init__(self, rounds: int, false_positives: float, seed: int) -> None:
         self._rounds = rounds
         self._false_positives = false_positives
-        self._signs = _signs(rounds, seed)
+        self._random = np.random.default_rng(seed)
+        everything = (np.arange(FLIPS)[:, None] >> np.arange(_COMPLETE)) & 1
+        self._signs = [(1 - 2 * everything).astype(np.int8)]
         self._crossed = (np.zeros(FLIPS, dtype=bool), np.zeros(FLIPS, dtype=bool))
 
-    def look(self, differences: Array, upwards: Array) -> Look:
-        """Test after one more round.
+    def look(
+        self,
+        differences: Array,
+        upwards: Array,
+        planned: Array | None = None,
+        weights: Array | None = None,
+        closed: NDArray[np.bool_] | None = None,
+    ) -> Look:
+        """Test after more rounds.
 
         Args:
             differences: rounds x benchmarks, head less base, nan for missing.
             upwards: for each benchmark 1 where more is worse, -1 where less is, nan where any change counts as worse.
+            planned: the rounds that are planned for each; how they are found must not depend on signs of differences.
+            weights: the share of the rate that each benchmark gets, equal ones by default.
+            closed: the benchmarks that have had their last look, and take no part any more.
         """
+        rounds, count = differences.shape
+        weights = np.full(count, 1 / count) if weights is None else weights
+        planned = np.full(count, float(self._rounds)) if planned is None else planned
+        shares = weights * spent_share((~np.isnan(differences)).sum(axis=0).astype(float), planned)
+        with np.errstate(divide="ignore"):
+            handicaps = _STEP * np.floor(np.log(shares) / _STEP)
+        shares = np.exp(handicaps)
+        if closed is not None:
+            handicaps = np.where(closed, -np.inf, handicaps)
         clipped = _clipped(differences)
         size = np.sqrt(np.square(clipped).sum(axis=0))
         scaled = np.divide(clipped, size, out=np.zeros_like(clipped), where=size > 0)
         observed = np.round(scaled.sum(axis=0), _DECIMALS)
         worse_now, better_now = _towards_worse(observed, upwards), _towards_better(observed, upwards)
-        most_worse, most_better = self._largest(scaled, upwards)
-        rounds = len(differences)
-        spent = _spent(rounds, self._rounds, self._false_positives)
-        bar = _cross(most_worse, self._crossed[0], spent, rounds)
-        other = _cross(most_better, self._crossed[1], spent, rounds)
+        most_worse, most_better = self._largest(scaled, upwards, handicaps)
+        scores_worse, scores_better = (_rareness(each) + handicaps for each in (worse_now, better_now))
+        budget = _budget(float(shares.sum()), self._false_positives)
+        least = max(_alike(rounds), _budget(1.0, self._false_positives) // _PORTIONS)
+        bar = _cross(most_worse, self._crossed[0], budget, least)
+        other = _cross(most_better, self._crossed[1], budget, least)
         ranked = np.sort(most_worse)
-        beyond = FLIPS - np.searchsorted(ranked, np.maximum(worse_now, better_now), side="left")
-        return Look(worse_now, bar, worse_now > bar, better_now > other, beyond / FLIPS)
+        beyond = FLIPS - np.searchsorted(ranked, np.maximum(scores_worse, scores_better), side="left")
+        taking_part = np.isfinite(handicaps)
+        bars = np.where(taking_part, _deviation_of(bar - np.where(taking_part, handicaps, 0.0)), np.inf)
+        return Look(worse_now, bars, scores_worse > bar, scores_better > other, beyond / FLIPS)
 
-    def _largest(self, scaled: Array, upwards: Array) -> tuple[Array, Array]:
-        """Return the largest deviation for the worse and for the better in each exchange."""
-        signs = self._signs[:, : len(scaled)].astype(np.float64)
-        worse, better = np.zeros(FLIPS), np.zeros(FLIPS)
-        for first in range(0, scaled.shape[1], _AT_ONCE):
-            part = slice(first, first + _AT_ONCE)
-            sums = np.round(signs @ scaled[:, part], _DECIMALS)
-            np.maximum(worse, _towards_worse(sums, upwards[part]).max(axis=1), out=worse)
-            np.maximum(better, _towards_better(sums, upwards[part]).max(axis=1), out=better)
+    def _largest(self, scaled: Array, upwards: Array, handicaps: Array) -> tuple[Array, Array]:
+        """Find the highest score for the worse and for the better in each exchange."""
+        worse, better = np.full(FLIPS, -np.inf), np.full(FLIPS, -np.inf)
+        for handicap in np.unique(handicaps):
+            alike = np.flatnonzero(handicaps == handicap)
+            for part in np.split(alike, range(_AT_ONCE, len(alike), _AT_ONCE)):
+                sums = self._exchanged_sums(scaled[:, part])
+                for most, towards in ((worse, _towards_worse), (better, _towards_better)):
+                    largest = np.round(towards(sums, upwards[part]).max(axis=1), _DECIMALS)
+                    np.maximum(most, _rareness(largest) + handicap, out=most)
         return worse, better
 
+    def _exchanged_sums(self, scaled: Array) -> Array:
+        """Sum up the differences in each exchange: exchanges x benchmarks."""
+        sums, done = np.zeros((FLIPS, scaled.shape[1])), 0
+        for block in self._sign_blocks(len(scaled)):
+            rest = scaled[done : done + block.shape[1]]
+            sums += block[:, : len(rest)].astype(np.float64) @ rest
+            done += block.shape[1]
+        return sums
 
-def _signs(rounds: int, seed: int) -> NDArray[np.int8]:
-    """Return the signs of each exchange, exchanges x rounds: all combinations in the first rounds, then random ones."""
-    complete = (np.arange(FLIPS)[:, None] >> np.arange(min(rounds, _COMPLETE))) & 1
-    drawn = np.random.default_rng(seed).integers(0, 2, size=(FLIPS, max(0, rounds - _COMPLETE)))
-    drawn[0] = 0
-    return (1 - 2 * np.hstack([complete, drawn])).astype(np.int8)
+    def _sign_blocks(self, rounds: int) -> Iterator[NDArray[np.int8]]:
+        """Yield the signs of each exchange, exchanges x rounds: all combinations at first, then random ones."""
+        place = done = 0
+        while done < rounds:
+            if place == len(self._signs):
+                drawn = self._random.integers(0, 2, size=(FLIPS, _BLOCK), dtype=np.int8)
+                drawn[0] = 0
+                self._signs.append(1 - 2 * drawn)
+            yield self._signs[place]
+            done += self._signs[place].shape[1]
+            place += 1
+
+
+def _rareness(deviations: Array) -> Array:
+    """Say how rare a deviation is: about -log of the probability of a larger one under normal noise.
+
+    Any growing function keeps the rate. This one makes benchmarks comparable whose parts of the rate differ: Q(x) is
+    about φ(x) 2 / (x + √(x² + 4)) (Birnbaum 1942).
+    """
+    positive = np.maximum(deviations, 0.0)
+    found: Array = positive**2 / 2 + np.log((positive + np.sqrt(positive**2 + 4)) / 2)
+    return found
+
+
+def _deviation_of(rareness: Array) -> Array:
+    """Invert the rareness; infinite where it is."""
+    low, high = np.zeros_like(rareness), np.full_like(rareness, _FARTHEST)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        above = _rareness(middle) >= rareness
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.where(np.isfinite(rareness), high, np.inf)
 
 
 def _clipped(differences: Array) -> Array:
-    """Return the differences without what is missing, bounded by a multiple of their median size."""
+    """Bound the differences by a multiple of their median size; what is missing is 0."""
     known = np.nan_to_num(differences, nan=0.0)
     sizes = np.where(np.isnan(differences), np.nan, np.abs(differences))
     empty = np.isnan(sizes).all(axis=0)
     sizes[:, empty] = 0.0
-    most = _CLIP * np.nanmedian(sizes, axis=0)
+    most = CLIP * np.nanmedian(sizes, axis=0)
     most[most == 0] = np.inf
     bounded: Array = np.clip(known, -most, most)
     return bounded
@@ -295,10 +396,13 @@ def _towards_better(sums: Array, upwards: Array) -> Array:
     return -sums * np.nan_to_num(upwards, nan=0.0)
 
 
-def _cross(largest: Array, crossed: NDArray[np.bool_], spent: int, rounds: int) -> float:
-    """Return the bar that lets at most ``spent`` exchanges have crossed by now, and note those that cross it."""
-    left = spent - int(crossed.sum())
-    if left < _alike(rounds):
+def _cross(largest: Array, crossed: NDArray[np.bool_], budget: int, least: int) -> float:
+    """Find the bar that lets at most ``budget`` exchanges have crossed by now, and note those that cross it.
+
+    While fewer than ``least`` may cross now, none do.
+    """
+    left = budget - int(crossed.sum())
+    if left < least:
         return np.inf
     bar = float(np.partition(largest[~crossed], -left - 1)[-left - 1])
     crossed |= largest > bar

@@ -32,10 +32,18 @@ if TYPE_CHECKING:
 @click.option(
     "--find",
     type=click.FloatRange(0, 10, min_open=True),
-    default=0.05,
+    default=None,
+    metavar="SHARE",
+    help="Stop measuring a benchmark once a change of this size would have been detected; makes the rounds that this "
+    "takes. Default: 0.05, within 20 rounds.",
+)
+@click.option(
+    "--power",
+    type=click.FloatRange(0.5, 0.999),
+    default=0.95,
     show_default=True,
     metavar="SHARE",
-    help="Stop measuring a benchmark once a change of this size would have been detected.",
+    help="The probability with which a change of the size of --find is detected.",
 )
 @minimum_effect_option
 @click.option(
@@ -47,7 +55,13 @@ if TYPE_CHECKING:
     help="The share of comparisons without a change that end as regressed, over all benchmarks together.",
 )
 @click.option("--least-rounds", type=int, default=2, show_default=True, metavar="N", help="Minimum number of rounds.")
-@click.option("--most-rounds", type=int, default=20, show_default=True, metavar="N", help="Maximum number of rounds.")
+@click.option(
+    "--most-rounds",
+    type=int,
+    default=None,
+    metavar="N",
+    help="Maximum number of rounds. Default: what --find or --minutes allows, else 20.",
+)
 @click.option(
     "--minutes",
     type=click.FloatRange(0),
@@ -75,11 +89,12 @@ def command(
     base: str,
     head: str,
     options: SearchOptions,
-    find: float,
+    find: float | None,
+    power: float,
     minimum_effect: float,
     false_positives: float,
     least_rounds: int,
-    most_rounds: int,
+    most_rounds: int | None,
     minutes: float,
     seed: int,
     fail_on: frozenset[Verdict],
@@ -98,15 +113,18 @@ def command(
     The exit code is 0 when nothing is worse, 1 when something regressed or vanished, 2 when a side cannot be built or
     measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
     """
-    from knickpoint.bisect.comparison import ComparisonRules
+    from knickpoint.bisect.comparison import MOST_ROUNDS, ComparisonRules
     from knickpoint.cli.commands.check.printing import print_gate, read_targets
     from knickpoint.gate import GateOptions, judge_rounds
     from knickpoint.instance import Config
 
     targets = read_targets(reports)
+    if most_rounds is None:
+        most_rounds = MOST_ROUNDS if find or minutes else 20
     rules = ComparisonRules(
         false_positives=false_positives,
-        find=find,
+        find=find or 0.05,
+        power=power,
         minimum_effect=minimum_effect,
         least_rounds=min(least_rounds, most_rounds),
         most_rounds=most_rounds,
