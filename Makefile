@@ -178,7 +178,7 @@ bench-gate: setup-dev ## Pull requests that a check fails without a reason, besi
 bench-compare: setup-dev ## Comparisons of two commits that fail without a reason, and what they find
 	@$(BIN)/python benchmarks/compare.py $(COMPARE_ARGS)
 
-bench-try: setup-dev ## Sessions of fifty attempts: claims without a reason, and speed-ups found (TRY_ARGS="--sessions 20")
+bench-try: setup-dev ## Sessions of fifty attempts: claims without a reason, and speed-ups found (TRY_ARGS="--sessions 20 --real 1")
 	@$(BIN)/python benchmarks/attempts.py $(TRY_ARGS)
 
 bench-formats: setup-dev ## Speed of reading results files beside the JSON parser alone

@@ -1,10 +1,12 @@
 """Measure how often a session of attempts claims a speed-up, beside two usual ways (``make bench-try``).
 
 A session makes 50 attempts, none of which changes anything, or one of which is really faster. Its measurements have
-noise of 2 % of three kinds, on a machine whose speed drifts by 10 % from round to round. Beside it: the attempt with the
-best mean of 10 runs, and a t-test at 5 % of each attempt against 10 runs of the base.
+noise of 2 % of three kinds, on a machine whose speed differs by 10 % from round to round, or of the kind ``drifting``: the
+speed wanders by 1 % from run to run, and falls or rises by 15 % once in 40 runs. Beside it: the attempt with the best mean
+of 10 runs, and a t-test at 5 % of each attempt against 10 runs of the base. ``attempts_real`` makes sessions on this
+machine.
 
-``python benchmarks/attempts.py [--sessions N]`` makes fewer sessions, and leaves the file alone.
+``python benchmarks/attempts.py [--sessions N] [--real N]`` makes fewer sessions, and leaves the file alone.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import numpy as np
 from scipy import stats
 
 from accuracy_noise import FAMILIES
+from attempts_real import real_rows
 from knickpoint.bisect.attempts import AttemptVerdict, SessionRules, Stage, judge_attempt
 from knickpoint.bisect.comparison import ComparisonRules, MeasuredValue, RoundsJudge
 from knickpoint.model.judged_benchmark import JudgedBenchmark
@@ -35,7 +38,12 @@ _ATTEMPTS: Final = 50
 _NOISE: Final = 0.02
 _DRIFT: Final = 0.10
 _RUNS: Final = 10
-_KINDS: Final = ("normal", "heavy-tailed", "bimodal")
+_WANDER: Final = 0.01
+_THROTTLE: Final = 0.15
+_THROTTLED: Final = 1 / 40
+_DRIFTING: Final = "drifting"
+_KINDS: Final = ("normal", "heavy-tailed", "bimodal", _DRIFTING)
+_REAL: Final = 3
 _GAINS: Final = (0.03, 0.05, 0.10)
 _TRACE: Final = ",benchmark=command,"
 
@@ -60,8 +68,16 @@ def _session(kind: str, gain: float, seed: int) -> _Outcome:
     rules, confirmations, runs = SessionRules(), 0, 0
     false, found, covered = 0, False, []
 
+    noise = FAMILIES["normal" if kind == _DRIFTING else kind]
+    wandering = 1.0
+
     def measured(factor: float) -> dict[str, MeasuredValue]:
-        return {_TRACE: MeasuredValue(factor * (1 + _NOISE * float(FAMILIES[kind](rng, 1)[0])), "s", Better.LOWER)}
+        nonlocal wandering
+        if kind == _DRIFTING:
+            throttled = _THROTTLE * float(rng.choice([-1, 1])) if rng.random() < _THROTTLED else 0.0
+            wandering *= float(np.exp(_WANDER * rng.standard_normal() + throttled))
+        value = wandering * factor * (1 + _NOISE * float(noise(rng, 1)[0]))
+        return {_TRACE: MeasuredValue(value, "s", Better.LOWER)}
 
     for number in range(_ATTEMPTS):
         factor = 1 - gain if gain and number == _ATTEMPTS // 2 else 1.0
@@ -71,8 +87,12 @@ def _session(kind: str, gain: float, seed: int) -> _Outcome:
             judge = RoundsJudge(chosen)
 
             def round_values() -> tuple[dict[str, MeasuredValue], dict[str, MeasuredValue]]:
-                speed = 10 * float(np.exp(_DRIFT * rng.standard_normal()))
-                return measured(speed), measured(speed * factor)
+                speed = 10 * float(np.exp(_DRIFT * rng.standard_normal() * (kind != _DRIFTING)))
+                # As in a comparison, either side may be the first: what drifts between the two favours none.
+                if rng.random() < 0.5:
+                    return measured(speed), measured(speed * factor)
+                head = measured(speed * factor)
+                return measured(speed), head
 
             judge.warm_up(*round_values())
             while not judge.finished and judge.rounds < chosen.most_rounds:
@@ -97,7 +117,11 @@ def _usual(kind: str, seed: int) -> tuple[bool, bool]:
     The machine does not drift here, which these two could not stand at all.
     """
     rng = np.random.default_rng([seed, 7, _KINDS.index(kind)])
-    values = 10 * (1 + _NOISE * FAMILIES[kind](rng, (_ATTEMPTS + 1) * _RUNS).reshape(_ATTEMPTS + 1, _RUNS))
+    values = 10 * (
+        1
+        + _NOISE
+        * FAMILIES["normal" if kind == _DRIFTING else kind](rng, (_ATTEMPTS + 1) * _RUNS).reshape(_ATTEMPTS + 1, _RUNS)
+    )
     base, attempts = values[0], values[1:]
     tests = stats.ttest_ind(attempts, base, axis=1, equal_var=False, alternative="less")
     return bool(attempts.mean(axis=1).min() < base.mean()), bool((tests.pvalue < 0.05).any())
@@ -131,13 +155,19 @@ def main() -> None:
     """Make the sessions, print the rows as they come, and write the file of a whole run."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--sessions", type=int, default=_SESSIONS)
+    parser.add_argument("--real", type=int, default=_REAL, help="sessions on this machine")
     given = parser.parse_args()
     rows: list[Row] = []
     with ProcessPoolExecutor() as pool:
         for row in _rows(pool, given.sessions):
             rows.append(row)
             print(f"{row.measure}: {row.ours:.1f} {row.unit}", flush=True)
-    finish("attempts", rows, only=[f"{given.sessions} sessions"] if given.sessions != _SESSIONS else [])
+    if given.real:
+        for row in real_rows(given.real, _ATTEMPTS):
+            rows.append(row)
+            print(f"{row.measure}: {row.ours:.1f} {row.unit}", flush=True)
+    whole = (given.sessions, given.real) == (_SESSIONS, _REAL)
+    finish("attempts", rows, only=[] if whole else [f"{given.sessions} sessions, {given.real} on this machine"])
 
 
 if __name__ == "__main__":

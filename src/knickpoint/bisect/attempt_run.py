@@ -206,11 +206,11 @@ class AttemptRun:
     def _job(self, commit: str, recipe: RecipeSettings) -> ProbeJob:
         session = self.session
         return ProbeJob(
-            "attempt-check",
+            "compare-0",  # as in a comparison: an attempt cannot tell a check from a measurement
             Target(commit),
             recipe,
             {"": session.location},
-            "attempt",
+            "compare",
             ingest=self.ingest,
             added_params=session.added_params,
         )

@@ -221,7 +221,8 @@ PROTECTED: Final = (
     "*Makefile*", "*.mk", "*CMakeLists.txt", "*.cmake", "*meson*", "*BUILD*", "*.bazel*", "*WORKSPACE*",
     "*pyproject.toml", "*setup.py", "*setup.cfg", "*requirements*.txt", "*Cargo.*", "*.cargo/*", "*build.rs",
     "*rust-toolchain*", "*package*.json", "*tsconfig*.json", "*go.mod", "*go.sum", "*pom.xml", "*.gradle*", "*.lock",
-    "*Dockerfile*", ".github/*", ".gitlab*", ".gitmodules", ".gitattributes", "*knickpoint.toml",
+    "*sitecustomize.py", "*usercustomize.py", "*.pth", "time.py", "*/time.py", "*Dockerfile*", ".github/*", ".gitlab*",
+    ".gitmodules", "*.gitattributes", "*knickpoint.toml",
 )  # fmt: skip
 """Patterns of paths that an attempt must not change: benchmarks, their data, how they are built and run."""
 
