@@ -222,5 +222,5 @@ def test_a_staircase_of_many_steps_is_judged_with_a_bounded_number_of_fits(
     draw = np.random.default_rng(1)
     values = np.repeat(np.cumsum(draw.normal(0, 5, 100)), 10) + draw.normal(0, spread, 1000)
     assert len(find_steps(values)) > 50
-    assert sum(places > 32 for places in fitted) <= 1
+    assert sum(places > 32 for places in fitted) <= 2  # what is old is read by itself
     assert len(fitted) < 250

@@ -169,6 +169,22 @@ def build_estimated_step(
     )
 
 
+def with_regions(step: Step, before: StableRegion, after: StableRegion) -> Step:
+    """Return ``step`` between other regions; its size is that of its estimate, else the difference of their means."""
+    between = _step_between(
+        before,
+        after,
+        score=step.score,
+        p_value=step.p_value,
+        order=step.order,
+        method=step.method,
+        evidence=step.evidence,
+        kind=step.kind,
+        estimate=step.estimate,
+    )
+    return replace(between, label=step.label)
+
+
 def build_steps(
     values: NDArray[np.float64],
     indices: Sequence[int] | NDArray[np.int64],

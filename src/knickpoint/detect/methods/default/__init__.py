@@ -33,10 +33,11 @@ The stages in the order in which a series passes them:
 6. ``detect/patterns`` replaces these steps where a pattern explains them better: flipping between modes first, then an
    exact drift, then a noisy drift. The first pattern that applies wins.
 7. With ``noise``, ``detect/patterns`` adds lasting changes of the spread and of the distribution.
-8. ``method`` lists the candidates with the reasons of those that were rejected.
+8. ``past`` reads what is old from the values up to a checkpoint, by stages 2 to 7, and joins both readings.
+9. ``method`` lists the candidates with the reasons of those that were rejected.
 
 ``detect_default_many`` runs stage 3 for all rows at once, and leaves out rows that keep no candidate and show nothing
-that could be a pattern (none with ``noise``). Only the others go through stages 4 to 7.
+that could be a pattern or comes near the bound (none with ``noise``). Only the others go through stages 4 to 8.
 
 Invariants between the stages:
 

@@ -13,7 +13,7 @@ bound of one series. The guide page ``docs/guide/detect/default.md`` describes t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -25,6 +25,7 @@ from knickpoint.detect.measured_series import MeasuredSeries, drop_missing
 from knickpoint.detect.method import Method, MethodKind
 from knickpoint.detect.methods.default.acceptance import Acceptance, acceptance_by_length, search, search_again
 from knickpoint.detect.methods.default.model import FALSE_ALARMS, TrainedModel, load_model
+from knickpoint.detect.methods.default.past import FIRST, Reading, is_far_below, join_patterns, read_stretches
 from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
@@ -145,14 +146,14 @@ def detect_default(
     # Search: candidates, pruned until all that are left reach the bound.
     series = drop_missing(values)
     found, acceptance = search(series.values, load_model().forest, false_alarms)
-    pattern = _pattern_of(values, series, found, acceptance, settings)
-    listed = _candidates_of(series, found, acceptance, false_alarms) if candidates else ()
+    readings = _readings_of(values, series, found, acceptance, settings)
+    pattern = join_patterns(values, readings)
     scale, phi, square, tail = found.facts
     return Detection(
         method="default",
         parameters={},
         steps=pattern.steps,
-        candidates=candidates_after(pattern, listed) if candidates else (),
+        candidates=_candidates_of(pattern, readings, false_alarms) if candidates else (),
         facts={
             "noise (standard deviation)": scale,
             "autocorrelation at lag 1": phi,
@@ -191,6 +192,8 @@ def detect_default_many(
 
     # Series without a candidate that stays have no steps, whatever their noise adds to the bound.
     calm = searched.stay == 0
+    for row in np.flatnonzero(calm & (counts >= FIRST)).tolist():
+        calm[row] = is_far_below(searched.of(row), bounds[row])
     if noise:
         calm[:] = False
     if drift:
@@ -201,7 +204,8 @@ def detect_default_many(
     for row in np.flatnonzero(~calm).tolist():
         series = drop_missing(frame[row])
         found, acceptance = search(series.values, load_model().forest, false_alarms, searched.of(row))
-        steps[row] = _pattern_of(frame[row], series, found, acceptance, settings).steps
+        readings = _readings_of(frame[row], series, found, acceptance, settings)
+        steps[row] = join_patterns(frame[row], readings).steps
     return steps
 
 
@@ -229,19 +233,33 @@ class _Settings:
             )
 
 
-def _pattern_of(
+def _readings_of(
     values: NDArray[np.float64],
     series: MeasuredSeries,
     found: Segmentation,
     acceptance: Acceptance,
     settings: _Settings,
+) -> list[Reading]:
+    """Return the readings of the stretches of ``values``."""
+    pattern_of = partial(_pattern_of, settings=settings)
+    return read_stretches(values, series, (found, acceptance), settings.false_alarms, pattern_of)
+
+
+def _pattern_of(
+    values: NDArray[np.float64],
+    series: MeasuredSeries,
+    found: Segmentation,
+    acceptance: Acceptance,
+    *,
+    settings: _Settings,
+    patterns: bool,
 ) -> Pattern:
     """Return the pattern that describes the kept steps together better than each by itself."""
     steps = _steps_of(values, series, found, acceptance, evidence=settings.evidence)
     scale, phi, _, _ = found.facts
     search_again = _SearchAgain(values, series, acceptance, settings)
     subject = Subject(values, series, steps, scale, phi, search_again)
-    pattern = recognise(subject, _recognisers(settings))
+    pattern = recognise(subject, _recognisers(settings) if patterns else ())
     if settings.noise and not pattern.flipping:
         pattern = _with_noise(pattern, find_noise_changes(values, series, pattern.steps, settings.false_alarms))
         # What the spread does not show, at half of the rate: one noise has both kinds of false alarms.
@@ -303,12 +321,28 @@ class _SearchAgain:
         return _steps_of(again, self._series, found, self._acceptance, evidence=evidence)
 
 
-def _candidates_of(
-    series: MeasuredSeries, found: Segmentation, acceptance: Acceptance, false_alarms: float
-) -> tuple[Candidate, ...]:
-    """Return all candidates of the search with their checks."""
-    model, rows = load_model(), series.rows[found.indices].tolist()
-    numbered = zip(rows, found.scores.tolist(), (found.rounds < 0).tolist(), strict=True)
+def _candidates_of(pattern: Pattern, readings: Sequence[Reading], false_alarms: float) -> tuple[Candidate, ...]:
+    """Return the candidates of the search of each stretch with their checks, and the decisions of ``pattern``."""
+    newest = readings[-1]
+    if pattern is newest.pattern:
+        return candidates_after(pattern, _candidates_in(newest, false_alarms))
+    return candidates_after(
+        pattern,
+        [
+            candidate
+            for reading in readings
+            for candidate in candidates_after(reading.pattern, _candidates_in(reading, false_alarms))
+            if reading.first <= candidate.index < reading.stop
+        ],
+    )
+
+
+def _candidates_in(reading: Reading, false_alarms: float) -> tuple[Candidate, ...]:
+    """Return all candidates of the search of one reading with their checks."""
+    model, found = load_model(), reading.found
+    numbered = zip(
+        reading.series.rows[found.indices].tolist(), found.scores.tolist(), (found.rounds < 0).tolist(), strict=True
+    )
     return tuple(
         Candidate(
             row,
@@ -317,7 +351,7 @@ def _candidates_of(
             "" if accepted else rejection_reason(score, needed, false_alarms),
         )
         for number, (row, score, accepted) in enumerate(numbered)
-        for needed in [acceptance.at(int(found.indices[number]))]
+        for needed in [reading.acceptance.at(int(found.indices[number]))]
     )
 
 
