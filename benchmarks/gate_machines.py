@@ -23,7 +23,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final
 
@@ -48,24 +48,26 @@ _BENCHMARKS, _COMMITS, _SAMPLES = 20, 30, 3
 
 @dataclass(frozen=True, slots=True)
 class MachinePull:
-    """An unchanged pull request, and which of the commits another machine measured than its own."""
+    """An unchanged pull request, which commits another machine measured than its own, and how many machines they had."""
 
     pull: PullRequest
     unlike: NDArray[np.bool_]
+    machines: int = 1
 
     def with_change(self, benchmark: int | None, share: float) -> MachinePull:
         """Return the same with one benchmark worse by a share of its level, or all of them with None."""
         samples = self.pull.samples.copy()
         samples[slice(None) if benchmark is None else benchmark] *= 1 + share
-        return MachinePull(PullRequest(self.pull.histories, samples), self.unlike)
+        return MachinePull(PullRequest(self.pull.histories, samples), self.unlike, self.machines)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Which benchmarks a rule calls worse, and whether it asks for another measurement."""
+    """Which benchmarks a rule calls worse, whether it asks for another measurement, and which it names in doubt."""
 
     worse: NDArray[np.bool_]
     again: bool = False
+    doubtful: NDArray[np.bool_] | None = None
 
     @property
     def passes(self) -> bool:
@@ -80,10 +82,13 @@ def judge(made: MachinePull) -> Answer:
         list(made.pull.samples),
         signs=[1] * len(made.pull.histories),
         unlike=made.unlike,
+        machines=made.machines,
         better=Better.LOWER,
     )
     worse = np.array([each.verdict is Verdict.REGRESSED for each in found.judgements])
-    return Answer(worse, found.move.again and not worse.any())
+    unstable = np.array([each.verdict is Verdict.UNSTABLE for each in found.judgements])
+    together = np.array(found.together)
+    return Answer(worse, bool((unstable & together).any()) and not worse.any(), unstable & ~together)
 
 
 def judge_plainly(made: MachinePull) -> Answer:
@@ -128,7 +133,8 @@ def _hosted(kind: str, rng: np.random.Generator) -> MachinePull:
     machines = np.stack([_machine(rng) for _ in range(_MACHINES)], axis=1)
     places = rng.integers(0, _MACHINES, _COMMITS)
     here = int(rng.integers(0, _MACHINES))
-    return _pull(kind, rng, machines[:, places], machines[:, [here]], places != here)
+    made = _pull(kind, rng, machines[:, places], machines[:, [here]], places != here)
+    return replace(made, machines=len(set(places.tolist())))
 
 
 def _busy(kind: str, rng: np.random.Generator) -> MachinePull:

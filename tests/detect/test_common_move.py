@@ -33,6 +33,7 @@ def judged(
     sizes: int = 0,
     minimum_effect: float = 0.0,
     commits: int = _COMMITS,
+    machines: int = 1,
 ) -> MoveJudgement:
     """Judge new values that are ``factors`` times as slow; the last benchmarks are ``rates``, before them ``sizes``."""
     count = factors.size
@@ -50,6 +51,7 @@ def judged(
         list(new),
         signs=signs.tolist(),
         unlike=np.broadcast_to(unlike, _COMMITS)[:commits],
+        machines=machines,
         better=better,
         minimum_effect=minimum_effect,
     )
@@ -168,9 +170,19 @@ def test_a_change_too_small_to_matter_is_not_measured_again() -> None:
 def test_on_another_machine_what_scatters_around_the_common_move_does_not_stand_out() -> None:
     scatter = np.exp(np.random.default_rng(7).normal(0, 0.05, 20))
     assert Verdict.REGRESSED not in verdicts(judged(1.5 * scatter, unlike=True))
-    found = judged(1.5 * scatter * one(1.5), unlike=True)
+    found = judged(1.5 * scatter * one(2.5), unlike=True)
     assert [row for row, each in enumerate(verdicts(found)) if each is Verdict.REGRESSED] == [0]
     assert found.judgements[0].conditional
+
+
+def test_what_a_machine_unlike_all_others_may_do_is_neither_regressed_nor_measured_again() -> None:
+    scatter = np.exp(np.random.default_rng(7).normal(0, 0.05, 20))
+    found = judged(1.5 * scatter * one(1.5), unlike=True)
+    assert [row for row, each in enumerate(verdicts(found)) if each is Verdict.UNSTABLE] == [0]
+    assert "the history has no machine like it, and a machine may do up to" in found.judgements[0].reason
+    assert (found.judgements[0].conditional, found.together[0]) == (True, False)
+    several = judged(1.5 * scatter * one(1.5), unlike=True, machines=3)
+    assert [row for row, each in enumerate(verdicts(several)) if each is Verdict.REGRESSED] == [0]
 
 
 @pytest.mark.parametrize("machine", [1.0, 1.4])

@@ -76,3 +76,12 @@ def test_one_new_run_on_another_machine_is_enough() -> None:
 def test_a_long_text_of_a_fact_is_cut() -> None:
     found = compare_machines([{"cpu": "A" * 500}], [{"cpu": "B" * 500}])
     assert len(found.machine) < 120
+
+
+def test_the_machines_of_the_history_are_counted_as_far_as_runs_state_them() -> None:
+    others = [GOOGLE | {"num_cpus": cores} for cores in ("4", "16")]
+    past = [GOOGLE, GOOGLE, *others, *others, {}, GOOGLE | {"mhz_per_cpu": "3550"}]
+    assert compare_machines(past, [GOOGLE]).machines == 3
+    assert compare_machines([{}, {}], [GOOGLE]).machines == 1
+    hosts = [PYTEST | {"node": f"runner-{number}"} for number in range(9)]
+    assert compare_machines(hosts, [PYTEST]).machines == 1  # a new name each time says nothing

@@ -7,8 +7,9 @@ bring itself. Other facts, such as the id of a job, say nothing of speed.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,13 +60,15 @@ Facts = Mapping[str, str]
 class MachineDifference:
     """How the machine of new results differs from those of past ones.
 
-    ``unlike`` has, for each past run, whether another machine measured it. ``machine`` and ``software`` name what
+    ``unlike`` has, for each past run, whether another machine measured it, and ``machines`` is how many different ones
+    the past runs state. ``machine`` and ``software`` name what
     differs from the newest past run that is unlike, else from the newest one; "" for nothing that both sides state.
     """
 
     unlike: tuple[bool, ...] = ()
     machine: str = ""
     software: str = ""
+    machines: int = 1
 
 
 def compare_machines(past: Sequence[Facts], new: Sequence[Facts]) -> MachineDifference:
@@ -84,7 +87,24 @@ def compare_machines(past: Sequence[Facts], new: Sequence[Facts]) -> MachineDiff
     newest_first = list(zip(unlike, past, strict=True))[::-1]
     stated = next((facts for facts in past[::-1] if facts), {})
     compared = next((facts for other, facts in newest_first if other), stated)
-    return MachineDifference(unlike, *(_described(list(names), compared, lasting) for names in (_MACHINE, _SOFTWARE)))
+    machine, software = (_described(list(names), compared, lasting) for names in (_MACHINE, _SOFTWARE))
+    return MachineDifference(unlike, machine, software, _machines(past, fleeting))
+
+
+def _machines(past: Sequence[Facts], fleeting: Collection[str]) -> int:
+    """Count the different machines of past runs, as far as they state them; a run that states none is not counted."""
+    known: dict[int, tuple[str, ...]] = {}
+    for facts in past:
+        if id(facts) not in known:
+            names = (name for aspect in _MACHINE for name in _names(aspect, facts) if name not in fleeting)
+            known[id(facts)] = tuple(f"{name}={_plain_fact(facts[name])}" for name in names)
+    return max(1, len({stated for stated in known.values() if stated}))
+
+
+def _plain_fact(text: str) -> str:
+    """Simplify the text of a fact: frequencies of one machine, which vary, hardly ever differ in it."""
+    hertz = _hertz(text)
+    return str(round(math.log(hertz) / (4 * _SAME_FREQUENCY))) if hertz else text.strip().casefold()
 
 
 def _fleeting(aspect: str, past: Sequence[Facts]) -> list[str]:

@@ -59,13 +59,14 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
 def next_steps(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
     """Return the next steps after the verdict, a sentence each; ``name`` writes names, commands and trailers."""
     steps = []
-    if report.again or any(row.conditional for row in report.failures):
+    unlike = any(row.kind is ResultKind.UNSTABLE and row.conditional for row in report.deciding)
+    if report.again or unlike or any(row.conditional for row in report.failures):
         turns = name("knick compare BASE HEAD")
         steps.append(f"Measure again: run the job again, or measure both sides in turns on one machine, by {turns}.")
     if report.failures:
         accepted = name(f"Knickpoint-Accept: {report.failures[0].benchmark}, REASON")
         steps.append(f"If it is worth it, accept it by a line in a commit message: {accepted}.")
-    if any(row.kind is ResultKind.UNSTABLE and not row.together for row in report.deciding):
+    if any(row.kind is ResultKind.UNSTABLE and not row.together and not row.conditional for row in report.deciding):
         steps.append(
             f"Where runs are slow at times, compare the least of their samples: {name('knick check --summary min')}."
         )

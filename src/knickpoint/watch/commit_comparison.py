@@ -134,6 +134,7 @@ def _judge(
         [each.new for each in sides],
         signs=[speed_sign(each.trace.unit, each.trace.better) for each in sides],
         unlike=difference.unlike,
+        machines=difference.machines,
         better=[each.trace.better for each in sides],
         kinds=[noise_kind(each.trace.key, each.trace.unit) for each in sides],
         false_positives=options.false_positives,

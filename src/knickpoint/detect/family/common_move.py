@@ -12,7 +12,9 @@ with rates the other way round, and their median over the benchmarks is the *com
 - On another machine, the common move is taken out of the new values, and the common moves of past commits out of the
   history. What is left is judged as usual. The noise is then that between machines, as far as the history has several.
 - What stands out from a common move, or on another machine, must also lie further from it than the other benchmarks
-  scatter around it.
+  scatter around it. Machines differ in each benchmark, and in some of them much more: on a machine unlike any of the
+  history, so that the history does not show how much, Student's t with three degrees of freedom describes the scatter.
+  What lies between that bar and the one of a normal distribution is *unstable*: only measuring in turns can tell.
 - A machine is like that of the history if five or more commits were measured on machines alike. Then only those count.
 """
 
@@ -41,6 +43,9 @@ FEWEST_TOGETHER: Final = 5
 
 _OF_MAD: Final = 1.4826
 """Standard deviation of normal values over their median absolute deviation."""
+
+_SEVERAL: Final = 3
+"""Machines in a history from which on it shows how they differ in a benchmark."""
 
 _POLISHES: Final = 4
 """Rounds of the median polish (Tukey 1977), which hardly changes after the second one."""
@@ -106,6 +111,7 @@ def judge_moves(
     *,
     signs: Sequence[int],
     unlike: ArrayLike | None = None,
+    machines: int = 1,
     better: Sequence[Better] | Better = Better.UNKNOWN,
     kinds: Sequence[Hashable] | None = None,
     false_positives: float = 0.01,
@@ -116,7 +122,8 @@ def judge_moves(
     ``signs`` has the :func:`speed_sign` of each benchmark; those of 0 are judged as usual. ``unlike`` is true for the
     commits of the histories that another machine measured than the new values; None if all machines are alike or
     unknown. With five or more commits on machines alike, only those count; else the machine of the new values is
-    another one than that of the history. The other arguments, and the errors, are those of :func:`judge_family`.
+    another one than that of the history, which has results of so many different ``machines``. The other arguments, and
+    the errors, are those of :func:`judge_family`.
     """
     frame = np.atleast_2d(np.asarray(histories, dtype=np.float64))[:, -NEWEST:]
     new = [np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in samples]
@@ -139,7 +146,7 @@ def judge_moves(
         return nothing if known else _too_few(nothing, table.rows)
     if known and not table.moved(usual).any():
         return nothing
-    return _apart(table, options, nothing, known=known)
+    return _apart(table, options, nothing, known=known, machines=machines)
 
 
 class _MoveTable:
@@ -226,7 +233,7 @@ def _too_few(found: MoveJudgement, rows: Sequence[int]) -> MoveJudgement:
     return replace(found, judgements=tuple(judgements), together=tuple(together))
 
 
-def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known: bool) -> MoveJudgement:
+def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known: bool, machines: int) -> MoveJudgement:
     """Return the verdicts apart from the common move; ``known`` says that the machine is like that of the history."""
     # Levels without the common moves of the past; then the move of the new values, and what is left without it.
     levelled = table.without_common()
@@ -244,12 +251,18 @@ def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known:
         moved[:] = False
     if known and not moved.any():
         return usual
-    furthest = _furthest(changes - common, options.false_positives) if moved.any() or not known else 0.0
+    furthest = doubtful = 0.0
+    if moved.any() or not known:
+        scatter = _scatter(changes - common)
+        furthest = doubtful = _furthest(scatter, changes.size, options.false_positives)
+        if not known and machines < _SEVERAL:
+            furthest *= _heavier(options.false_positives / changes.size)
     left = options.judge(levelled, table.new_without(common)).judgements
-    apart = np.array([left[row].verdict in _CHANGED for row in table.rows]) & (np.abs(changes - common) > furthest)
+    apart = np.array([left[row].verdict in _CHANGED for row in table.rows]) & (np.abs(changes - common) > doubtful)
     parts = _Parts(
         left,
         _described(changes - reference, moved & ~apart, unlike=not known),
+        math.expm1(doubtful),
         math.expm1(furthest),
         known=known,
     )
@@ -266,13 +279,14 @@ def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known:
 class _Parts:
     """What the new values do together, and the verdicts on what is ``left`` without it.
 
-    Up to the share ``least`` the scatter of the others hides what is left. The machine is like that of the history if
-    it is ``known``.
+    Up to the share ``least`` the scatter of the others hides what is left, and up to ``certain`` it may be the machine.
+    The machine is like that of the history if it is ``known``.
     """
 
     left: Sequence[Judgement]
     move: CommonMove
     least: float
+    certain: float
     known: bool
 
     def verdict(
@@ -285,7 +299,7 @@ class _Parts:
         found = self._left(before, self.left[row], sign, distance)
         changed = found.verdict in _CHANGED
         if not self.known:
-            return _conditional(found), moves and not changed
+            return _conditional(found), moves and not changed and found.verdict is not Verdict.UNSTABLE
         if not self.move.moved or (changed and found.verdict is before.verdict):
             return found, False
         if moves or before.verdict in _CHANGED:
@@ -296,29 +310,42 @@ class _Parts:
 
     def _left(self, before: Judgement, left: Judgement, sign: int, distance: float) -> Judgement:
         """Return the verdict on what is left, with the levels as they were measured."""
-        verdict, reason = left.verdict, left.reason
+        verdict, reason, conditional = left.verdict, left.reason, left.conditional
         if self.move.moved:
             own, common = (math.expm1(sign * move) for move in (distance, math.log1p(self.move.relative_size)))
             reason = f"{_percent(own)} beside the common move of {_percent(common)}: {reason}"
         if verdict in _CHANGED and not abs(distance) > math.log1p(self.least):
             verdict = Verdict.UNCHANGED
             reason += f"; the others scatter around it, and more than {_percent(self.least)} would count"
+        elif verdict in _CHANGED and not abs(distance) > math.log1p(self.certain):
+            verdict, conditional = Verdict.UNSTABLE, True
+            reason += f"; the history has no machine like it, and a machine may do up to {_percent(self.certain)}"
         return replace(
             before,
             verdict=verdict,
             reason=reason,
-            conditional=left.conditional,
-            detectable=max(left.detectable, self.least * abs(before.centre)),
-            detectable_relative=max(left.detectable_relative, self.least),
+            conditional=conditional,
+            detectable=max(left.detectable, self.certain * abs(before.centre)),
+            detectable_relative=max(left.detectable_relative, self.certain),
             p_value=left.p_value,
             evidence=left.evidence,
         )
 
 
-def _furthest(distances: Array, false_positives: float) -> float:
+def _scatter(distances: Array) -> float:
+    """Return the standard deviation of distances from the common move, by the median of their sizes."""
+    return _OF_MAD * float(np.median(np.abs(distances)))
+
+
+def _furthest(scatter: float, count: int, false_positives: float) -> float:
     """Return the distance from the common move that the furthest of so many benchmarks has by their own scatter."""
-    scatter = _OF_MAD * float(np.median(np.abs(distances)))
-    return student_quantile(1 - false_positives / distances.size, distances.size - 1) * scatter
+    return student_quantile(1 - false_positives / count, count - 1) * scatter
+
+
+def _heavier(share: float) -> float:
+    """Quantile of heavy tails over that of normal ones with the same median, which a ``share`` exceeds."""
+    tails, normal = (student_quantile(1 - share, freedom) / student_quantile(0.75, freedom) for freedom in (3, 10_000))
+    return tails / normal
 
 
 def _beyond_past(past: Array, common: float, options: _Options) -> bool:

@@ -380,6 +380,7 @@ def _judge(
         [row.values for row in rows],
         signs=[speed_sign(row.unit, row.better) for row in rows],
         unlike=difference.unlike,
+        machines=difference.machines,
         better=[row.better for row in rows],
         kinds=[noise_kind(row.trace, row.unit) for row in rows],
         false_positives=rules.false_positives,
