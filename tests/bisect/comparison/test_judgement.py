@@ -133,6 +133,17 @@ def test_a_large_change_ends_a_long_plan_early() -> None:
     assert judge.planned[KEY] > 2000
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_plan_ends_where_nothing_changed(seed: int) -> None:
+    judge = RoundsJudge(ComparisonRules(find=0.001, most_rounds=400, seed=seed))
+    rng = np.random.default_rng(seed)
+    while not judge.finished and judge.rounds < 400:
+        base, head = 10 * (1 + 0.001 * rng.standard_normal(2))
+        judge.add({KEY: MeasuredValue(base, "ms", Better.LOWER)}, {KEY: MeasuredValue(head, "ms", Better.LOWER)})
+    assert _only(judge).verdict is Verdict.UNCHANGED
+    assert judge.rounds < 70
+
+
 def test_a_plan_by_known_noise_stands_before_the_first_round() -> None:
     judge = RoundsJudge(ComparisonRules(find=0.001, most_rounds=10_000), {KEY: 0.01})
     value = {KEY: MeasuredValue(10.0, "ms", Better.LOWER)}

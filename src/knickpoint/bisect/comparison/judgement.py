@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from knickpoint.bisect.comparison.effect import Effect, blinded_noise, estimate_effect, planned_rounds
 from knickpoint.bisect.comparison.paired_values import (
+    COMPLETE,
     OF_SHAPES,
     MeasuredValue,
     PairedValues,
@@ -166,8 +167,10 @@ class RoundsJudge:
         for index, values in enumerate(series):
             if math.isfinite(look.bars[index]):
                 self._last[values.key] = float(look.bars[index]), float(look.p_values[index])
-                if (~np.isnan(levels[index])).sum() >= planned[index]:
-                    self._complete.add(values.key)
+            # In the first rounds, the exchanges that are alike may still be too many to spend anything.
+            count = int((~np.isnan(levels[index])).sum())
+            if count >= planned[index] and (math.isfinite(look.bars[index]) or count >= COMPLETE):
+                self._complete.add(values.key)
         for place, column in enumerate(columns):
             if look.worse[place] or look.better[place]:
                 verdict = Verdict.REGRESSED if look.worse[place] else Verdict.IMPROVED

@@ -203,7 +203,9 @@ EARLY_ROUNDS: Final = 20
 OF_SHAPES: Final = 0.1
 """Part of the rate that a comparison keeps for shapes: modes and tails."""
 
-_COMPLETE: Final = 13
+COMPLETE: Final = 13
+"""Rounds whose exchanges are all tried."""
+
 _BLOCK: Final = 256
 """Rounds whose exchanges are drawn, and summed, at once."""
 
@@ -273,7 +275,7 @@ class SignFlipTest:
         self._rounds = rounds
         self._false_positives = false_positives
         self._random = np.random.default_rng(seed)
-        everything = (np.arange(FLIPS)[:, None] >> np.arange(_COMPLETE)) & 1
+        everything = (np.arange(FLIPS)[:, None] >> np.arange(COMPLETE)) & 1
         self._signs = [(1 - 2 * everything).astype(np.int8)]
         self._crossed = (np.zeros(FLIPS, dtype=bool), np.zeros(FLIPS, dtype=bool))
 
@@ -297,7 +299,8 @@ class SignFlipTest:
         rounds, count = differences.shape
         weights = np.full(count, 1 / count) if weights is None else weights
         planned = np.full(count, float(self._rounds)) if planned is None else planned
-        shares = weights * spent_share((~np.isnan(differences)).sum(axis=0).astype(float), planned)
+        known = (~np.isnan(differences)).sum(axis=0).astype(float)
+        shares = weights * spent_share(known, planned)
         with np.errstate(divide="ignore"):
             handicaps = _STEP * np.floor(np.log(shares) / _STEP)
         shares = np.exp(handicaps)
@@ -311,7 +314,9 @@ class SignFlipTest:
         most_worse, most_better = self._largest(scaled, upwards, handicaps)
         scores_worse, scores_better = (_rareness(each) + handicaps for each in (worse_now, better_now))
         budget = _budget(float(shares.sum()), self._false_positives)
-        least = max(_alike(rounds), _budget(1.0, self._false_positives) // _PORTIONS)
+        # Who has a last look now may spend what is left, however little that is.
+        last = bool(((known >= planned) & np.isfinite(handicaps)).any())
+        least = max(_alike(rounds), 1 if last else _budget(1.0, self._false_positives) // _PORTIONS)
         bar = _cross(most_worse, self._crossed[0], budget, least)
         other = _cross(most_better, self._crossed[1], budget, least)
         ranked = np.sort(most_worse)
