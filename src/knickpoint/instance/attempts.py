@@ -254,6 +254,12 @@ def stop_attempts(instance: Instance, key: int, *, who: str) -> StoredAttempts:
     found = find_attempts(instance, key)
     if found.session.ended is not None:
         raise InputError(f"the session {found.name} has ended", where="session", remedy="Start another one.")
+    if found.session.machine != machine_name():
+        raise InputError(
+            f"the session is on {found.session.machine}, and this is {machine_name()}",
+            where="session",
+            remedy="Stop it there.",
+        )
     with _ended(found.path):
         session, now = read_session(found.path), datetime.now(UTC)
         attempts = session.attempts
