@@ -13,6 +13,8 @@ from tests.bisect.runner.projects import project
 from tests.cli.conftest import Knick, Ran
 from tests.repositories import GitRepository
 
+from knickpoint.instance import open_instance
+
 Make = Callable[[str], GitRepository]
 
 
@@ -136,3 +138,71 @@ def test_too_few_rounds_are_no_verdict(knick: Knick, repository: GitRepository) 
     ran = _compare(knick, most=1)
     assert ran.code == 3
     assert ran.output.startswith("No verdict: there are too few data to judge 2 benchmarks.\n")
+
+
+def test_the_base_may_be_where_a_branch_left_another(knick: Knick, repository: GitRepository) -> None:
+    base, _ = project(repository, [10.0, 12.0])
+    repository.git("switch", "--quiet", "--create", "patch", base)
+    repository.git("reset", "--quiet", "--hard")
+    head = repository.commit("Change nothing")
+    build = ("--results", "out.json", "--build", f"{sys.executable} build.py", "--most-rounds", "1")
+    ran = knick(
+        "compare", "--merge-base", "main", "HEAD", *build, "--format", "json", "--", sys.executable, "measure.py"
+    )
+    row = json.loads(ran.output)[0]
+    assert (row["base"], row["head"]) == (base, head), ran.errors
+
+
+def test_kept_rounds_are_judged_again_as_they_were(knick: Knick, repository: GitRepository) -> None:
+    base, head = project(repository, [10.0, 11.0])
+    ran = _compare(knick, "--keep", "kept", "--format", "json")
+    rules = ("--false-positives", "0.3", "--most-rounds", "4", "--find", "0.5", "--format", "json")
+    again = knick("compare", base, head, "--rounds", "kept/rounds.json", *rules)
+    assert (again.code, json.loads(again.output)) == (ran.code, json.loads(ran.output))
+    other = knick("compare", head, base, "--rounds", "kept/rounds.json", *rules)
+    assert (other.code, other.output) == (2, "")
+    assert f"the rounds have another base than {head[:12]}: {base[:12]}" in other.errors
+    assert "the directory is not empty" in _compare(knick, "--keep", "kept").errors
+
+
+def test_what_was_kept_of_the_base_is_imported_as_measured_beside_the_head(
+    knick: Knick, repository: GitRepository, tmp_path: Path
+) -> None:
+    base, head = project(repository, [10.0, 11.0])
+    _compare(knick, "--keep", "kept", "--param", "machine=a")
+    knick("init", tmp_path / "instance", "--repository", f"project={repository.directory}")
+    assert knick("import", "kept/base", "--instance", tmp_path / "instance").code == 0
+    with open_instance(tmp_path / "instance") as instance:
+        (repository_of_store,) = instance.store.commits.repositories()
+        (slotted,) = instance.store.commits.get(
+            repository_of_store, instance.store.commits.line(repository_of_store, "").slots[:1]
+        )
+        runs = instance.store.runs.at(repository_of_store, [slotted.slot])
+    assert slotted.commit.hash == base
+    assert len(runs) == 3  # the rounds that were needed
+    assert {run.environment["measured beside"] for run in runs} == {head}
+
+
+_ROUNDS_WITHOUT_A_NUMBER = """{"base": "BASE", "head": "HEAD", "failures": 0, "benchmarks": [
+{"trace": ",benchmark=a,", "unit": "ms", "better": "lower", "warm": [1, 1], "base": [1e999], "head": [1]}]}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1]", "not the rounds of a comparison: not an object"),
+        ('{"base": "BASE", "head": "HEAD", "failures": 0}', "not the rounds of a comparison: 'benchmarks'"),
+        (
+            _ROUNDS_WITHOUT_A_NUMBER,
+            "expected a number, got 'inf'",
+        ),
+    ],
+)
+def test_rounds_that_were_not_kept_by_a_comparison_are_one_line(
+    knick: Knick, repository: GitRepository, text: str, message: str
+) -> None:
+    base, head = project(repository, [10.0, 11.0])
+    Path("rounds.json").write_text(text.replace("BASE", base).replace("HEAD", head))
+    ran = knick("compare", base, head, "--rounds", "rounds.json")
+    assert (ran.code, ran.output, ran.errors.count("\n")) == (2, "", 1)
+    assert message in ran.errors

@@ -224,3 +224,22 @@ def test_each_workflow_of_the_page_asks_for_the_rights_that_it_needs_and_no_more
     }
     assert {part: _workflow(part)["permissions"] for part in rights} == rights
     assert _workflow("benchmarks-of-main.yml\n")[_TRIGGER] == {"push": {"branches": ["main"]}}
+
+
+def test_the_page_gives_the_action_and_the_components_inputs_that_they_have() -> None:
+    action = yaml.safe_load((_TOP / "action.yml").read_text(encoding="utf-8"))["inputs"]
+    steps = [
+        step
+        for block in _BLOCKS
+        for job in (yaml.safe_load(block).get("jobs") or {}).values()
+        for step in job["steps"]
+        if str(step.get("uses", "")).startswith("knickpoint/")
+    ]
+    assert any(step["with"].get("mode") == "compare" for step in steps)
+    assert {name for step in steps for name in step["with"]} <= set(action)
+    includes = [each for block in _BLOCKS for each in yaml.safe_load(block).get("include", [])]
+    assert len(includes) == 2
+    for each in includes:
+        name = each["component"].rpartition("/")[2].partition("@")[0]
+        spec, _ = yaml.safe_load_all((_TOP / "templates" / f"{name}.yml").read_text(encoding="utf-8"))
+        assert set(each["inputs"]) <= set(spec["spec"]["inputs"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import pytest
 import yaml
 from tests.forges.forge_server import ForgeServer, GitHubServer, GitLabServer, serving
 from tests.forges.github_runner import Ran, Runner
+from tests.forges.gitlab_component import run_component
 from tests.repositories import GitRepository
 
 from knickpoint.instance import open_instance
@@ -24,6 +24,7 @@ from knickpoint.model.query import Query
 _TOP = Path(__file__).parent.parent.parent
 _ACTION = _TOP / "action.yml"
 _COMPONENT = _TOP / "templates" / "check.yml"
+_COMPARE_COMPONENT = _TOP / "templates" / "compare.yml"
 _NAMES = [f"b{number}" for number in range(4)]
 _MORE_NAMES = [f"b{number}" for number in range(6)]
 """As many as have a common move."""
@@ -248,10 +249,11 @@ def test_a_pull_request_from_a_fork_is_judged_first_and_commented_in_a_second_st
 
 def test_no_input_stands_in_the_text_of_a_script() -> None:
     action = yaml.safe_load(_ACTION.read_text(encoding="utf-8"))
-    scripts = [step["run"] for step in action["runs"]["steps"]]
-    component = _COMPONENT.read_text(encoding="utf-8")
-    (job,) = list(yaml.safe_load_all(component))[1].values()
-    assert [text for text in [*scripts, *job["script"]] if "${{" in text or "$[[" in text] == []
+    scripts = [step.get("run", "") for step in action["runs"]["steps"]]
+    for component in (_COMPONENT, _COMPARE_COMPONENT):
+        (job,) = list(yaml.safe_load_all(component.read_text(encoding="utf-8")))[1].values()
+        scripts += job["script"]
+    assert [text for text in scripts if "${{" in text or "$[[" in text] == []
 
 
 @pytest.mark.long
@@ -266,26 +268,8 @@ def test_an_input_that_looks_like_a_command_is_the_name_of_a_file(
 
 
 def _pipeline(workspace: Path, inputs: dict[str, str], **variables: str) -> tuple[int, str]:
-    """Run the script of the component in a pipeline of GitLab.
-
-    ``python3 -m pip`` does nothing, for the program is there.
-    """
-    text = _COMPONENT.read_text(encoding="utf-8")
-    spec, _ = yaml.safe_load_all(text)
-    values = {name: str((each or {}).get("default", "")) for name, each in spec["spec"]["inputs"].items()} | inputs
-    filled = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: values[found[1]], text)
-    (job,) = list(yaml.safe_load_all(filled))[1].values()
-    script = "\n".join(["set -eo pipefail", *job["script"]]).replace("python3 -m pip", "true python3 -m pip")
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-c", script],
-        cwd=workspace,
-        env=_variables(CI="true", GITLAB_CI="true", **job["variables"], **variables),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout
+    """Run the script of the component in a pipeline of GitLab."""
+    return run_component(_COMPONENT, workspace, inputs, _variables(CI="true", GITLAB_CI="true", **variables))
 
 
 def _pipeline_of_merge_request(

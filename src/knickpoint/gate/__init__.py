@@ -6,7 +6,7 @@ read.
 """
 
 from knickpoint.gate.decision import GateOptions
-from knickpoint.gate.judging import judge_commits, judge_files, judge_results, judge_rounds, judge_upload
+from knickpoint.gate.judging import judge_commits, judge_files, judge_results, judge_rounds, judge_upload, known_noise
 from knickpoint.gate.report import GateReport, Sides, Standing
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "judge_results",
     "judge_rounds",
     "judge_upload",
+    "known_noise",
 ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from knickpoint.gate.decision import SIDES_DIFFER, GateOptions, decide
 from knickpoint.gate.report import GateReport, Sides
@@ -20,8 +23,11 @@ from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.summary import MEDIAN, Summary
 from knickpoint.watch.commit_comparison import LinePosition, compare_commits
 from knickpoint.watch.results_check import check_files, check_results
+from knickpoint.watch.results_check.sides import StoredHistory
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from knickpoint.bisect.comparison import ComparisonEnd, ComparisonRequest
     from knickpoint.ingest.new_results import NewResults
     from knickpoint.instance import Config, Instance
@@ -38,6 +44,12 @@ _NEXT: Final = (
 
 _ENOUGH: Final = 5
 """Runs of the base from which on their own noise is known."""
+
+_NEWEST: Final = 50
+_FEWEST_OF_NOISE: Final = 10
+_NORMAL_MIDDLE: Final = 0.6745
+_NORMAL_FAR: Final = 1.6449
+"""The sizes that a half and nine tenths of normal values do not exceed, in standard deviations."""
 
 _MOST_FAILURES: Final = 20
 _LONGEST_SUBJECT: Final = 80
@@ -202,6 +214,37 @@ def judge_rounds(end: ComparisonEnd, request: ComparisonRequest, options: GateOp
         warnings=[*([f"{lost} left out, because a side gave no values"] if end.failures else []), *end.needs],
     )
     return replace(report, repository="")
+
+
+def known_noise(instance: Instance, location: str, base: str, keys: Collection[str]) -> dict[str, float]:
+    """Read the noise of single runs, by trace key, from the history up to the commit ``base``.
+
+    It is a relative standard deviation, from the differences of successive values: steps and drifts hardly count.
+    ``location`` is the repository of git. What has fewer than ten values among the last fifty measured is left out.
+    """
+    for repository in instance.store.commits.repositories():
+        settings = instance.repositories.get(repository.name)
+        if settings and _is_same(instance.directory / settings.location, Path(location)):
+            line = instance.store.commits.line(repository, "")
+            slot = instance.store.commits.find(repository, base)
+            last = line.positions.get(slot.slot, len(line.slots) - 1) if slot else len(line.slots) - 1
+            history = StoredHistory.read(instance.store, line, last, keys)
+            return {trace.key: noise for trace, noise in zip(history.traces, map(_noise, history.values), strict=True)}
+    return {}
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    return first.exists() and first.resolve() == second.resolve()
+
+
+def _noise(values: NDArray[np.float64]) -> float:
+    """Return the relative standard deviation of the newest values, nan with too few, or if one is not positive."""
+    known = values[~np.isnan(values)][-_NEWEST:]
+    if known.size < _FEWEST_OF_NOISE or not (known > 0).all():
+        return math.nan
+    steps = np.abs(np.diff(np.log(known)))
+    middle, far = np.quantile(steps, [0.5, 0.9]).tolist()
+    return float(max(middle / _NORMAL_MIDDLE, far / _NORMAL_FAR)) / math.sqrt(2)
 
 
 def _judge_by(

@@ -273,6 +273,24 @@ class Git:
         counted = self.run("rev-list", "--count", "--max-count=1", "--end-of-options", commit, f"^{tip}")
         return counted.strip() == b"0"
 
+    def merge_base(self, first: str, second: str) -> str:
+        """Return the best common ancestor of two commits.
+
+        Raises:
+            HistoryError: they have none here.
+        """
+        try:
+            return self.run("merge-base", "--end-of-options", first, second).decode().strip()
+        except HistoryError as error:
+            deepen = (
+                "The clone is shallow: fetch the whole history, with fetch-depth: 0 (actions/checkout) or GIT_DEPTH: 0"
+            )
+            raise HistoryError(
+                f"{first[:12]} and {second[:12]} have no commit in common",
+                where=str(self.directory),
+                remedy=f"{deepen} (GitLab)." if self.shallow else "Name commits of one history.",
+            ) from error
+
     def first_parents(self, tip: str, *, without: Sequence[str] = ()) -> list[Commit]:
         """Return the commits of ``tip``'s line by first parent, oldest first.
 

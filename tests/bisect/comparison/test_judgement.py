@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import NormalDist
 
 import numpy as np
@@ -19,9 +19,15 @@ from knickpoint.model.unit_names import Better
 KEY = ",benchmark=render,"
 
 
-def _play(factor: float, noise: float, *, better: Better = Better.LOWER, **rules: float) -> RoundsJudge:
-    """Measure a benchmark of 10 ms in turns until it is decided, on a machine that gets slower all the time."""
+def _play(
+    factor: float, noise: float, *, better: Better = Better.LOWER, known: float = math.nan, **rules: float
+) -> RoundsJudge:
+    """Measure a benchmark of 10 ms in turns until it is decided, on a machine that gets slower all the time.
+
+    A history knows that noise of it.
+    """
     judge = RoundsJudge(ComparisonRules(**rules))  # type: ignore[arg-type]
+    judge.noise = {KEY: known}
     rng = np.random.default_rng(judge.rules.seed or 5)
 
     def values() -> tuple[Mapping[str, MeasuredValue], Mapping[str, MeasuredValue]]:
@@ -53,6 +59,18 @@ def test_a_change_for_the_better_is_improved() -> None:
     assert _only(_play(1.1, 0.01, better=Better.HIGHER)).verdict is Verdict.IMPROVED
 
 
+def test_the_noise_of_a_history_ends_the_rounds_earlier_where_nothing_changed() -> None:
+    rounds = {known: _play(1.0, 0.01, known=known).rounds for known in (math.nan, 0.01, 0.04)}
+    assert rounds[0.01] == 4
+    assert rounds[0.01] < rounds[math.nan] <= rounds[0.04]  # a noisier history is no reason to stop
+
+
+@pytest.mark.parametrize("known", [0.001, 0.01])
+def test_the_noise_of_a_history_neither_hides_a_change_nor_makes_one(known: float) -> None:
+    assert {_only(_play(1.06, 0.01, known=known, seed=seed)).verdict for seed in (1, 2, 3)} == {Verdict.REGRESSED}
+    assert {_only(_play(1.0, 0.02, known=known, seed=seed)).verdict for seed in (1, 2, 3)} == {Verdict.UNCHANGED}
+
+
 def test_no_change_ends_early_and_says_what_it_would_have_found() -> None:
     judge = _play(1.0, 0.01)
     found = _only(judge)
@@ -62,7 +80,7 @@ def test_no_change_ends_early_and_says_what_it_would_have_found() -> None:
     assert found.reason.startswith("a change of ")
 
 
-def _judged(differences: Sequence[float], **rules: float) -> JudgedBenchmark:
+def _judged(differences: Iterable[float], **rules: float) -> JudgedBenchmark:
     """Judge rounds whose heads differ from a base of 10 ms by these logarithms."""
     judge = RoundsJudge(ComparisonRules(**rules))  # type: ignore[arg-type]
     for each in differences:
@@ -145,7 +163,8 @@ def test_a_plan_ends_where_nothing_changed(seed: int) -> None:
 
 
 def test_a_plan_by_known_noise_stands_before_the_first_round() -> None:
-    judge = RoundsJudge(ComparisonRules(find=0.001, most_rounds=10_000), {KEY: 0.01})
+    judge = RoundsJudge(ComparisonRules(find=0.001, most_rounds=10_000))
+    judge.noise = {KEY: 0.01}
     value = {KEY: MeasuredValue(10.0, "ms", Better.LOWER)}
     judge.warm_up(value, value)
     normal = NormalDist()

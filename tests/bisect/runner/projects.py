@@ -13,7 +13,7 @@ from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import Target
 
-_BUILD = """
+BUILD = """
 import pathlib, sys
 source = pathlib.Path("value.txt").read_text()
 if source.startswith("broken"):
@@ -21,7 +21,7 @@ if source.startswith("broken"):
     sys.exit(1)
 pathlib.Path("built.txt").write_text(source)
 """
-_MEASURE = """
+MEASURE = """
 import hashlib, json, os, pathlib
 value = float(pathlib.Path("built.txt").read_text())
 seed = os.environ["KNICKPOINT_COMMIT"] + os.environ["KNICKPOINT_PROBE"] + os.environ["KNICKPOINT_RUN"]
@@ -36,7 +36,7 @@ KEY = ",benchmark=render,"
 
 def project(repository: GitRepository, values: Sequence[float | str]) -> list[str]:
     """Commit each of ``values`` in turn and return the hashes; a value that is not a number cannot be built."""
-    scripts = {"build.py": _BUILD, "measure.py": _MEASURE}
+    scripts = {"build.py": BUILD, "measure.py": MEASURE}
     return repository.commit_files(
         (f"Set the value to {value}", {**scripts, "value.txt": str(value)}) for value in values
     )

@@ -1,8 +1,9 @@
 """Compare two commits by measuring them in turns on this machine.
 
-``comparison`` makes the rounds, with real builds and commands. The rest is pure: ``paired_values`` collects what the
-rounds measured, and tests all benchmarks at once; ``shapes`` sees modes and tails; ``effect`` estimates one change, and
-plans the rounds to find it; ``judgement`` says what is known of each benchmark and whether it is enough.
+``comparison`` makes the rounds, with real builds and commands, and ``kept_rounds`` keeps what they measured. The rest is
+pure: ``paired_values`` collects the values and tests all benchmarks at once; ``shapes`` sees modes and tails; ``effect``
+estimates one change, and plans the rounds to find it; ``judgement`` says what is known of each benchmark and whether it
+is enough.
 """
 
 from knickpoint.bisect.comparison.comparison import (
@@ -13,6 +14,7 @@ from knickpoint.bisect.comparison.comparison import (
     SideSkippedError,
 )
 from knickpoint.bisect.comparison.judgement import MOST_ROUNDS, ComparisonRules, RoundsJudge
+from knickpoint.bisect.comparison.kept_rounds import KeptRounds, judge_kept
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
 
 __all__ = [
@@ -22,8 +24,10 @@ __all__ = [
     "ComparisonEnd",
     "ComparisonRequest",
     "ComparisonRules",
+    "KeptRounds",
     "MeasuredValue",
     "RoundsJudge",
     "SideFailedError",
     "SideSkippedError",
+    "judge_kept",
 ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -51,8 +52,7 @@ class SideSkippedError(SideFailedError):
 class ComparisonRequest:
     """What to compare: two full hashes of the repository at ``location``, and how they are built and measured.
 
-    ``minutes`` is the time that rounds may take, 0 without a limit; a round that has begun comes to its end. ``noise``
-    is what the history says: trace → relative standard deviation of one run.
+    ``minutes`` is the time that rounds may take, 0 without a limit; a round that has begun comes to its end.
     """
 
     location: str
@@ -63,7 +63,6 @@ class ComparisonRequest:
     minutes: float = 0.0
     ingest: IngestSettings = field(default_factory=IngestSettings)
     added_params: Mapping[str, str] = field(default_factory=dict)
-    noise: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +96,23 @@ class ComparisonEnd:
 class Comparison:
     """A comparison that is under way; what is known so far can be read at any time, after an interruption too.
 
-    ``progress`` is called with a line for each step and each round. ``clock`` gives seconds.
+    ``progress`` is called with a line for each step and each round. ``noise`` gives what a history knows of the noise
+    of benchmarks (:class:`RoundsJudge`), and ``keep`` is called with the results of each round by side. ``clock`` gives
+    seconds.
     """
 
     request: ComparisonRequest
     workspace: Workspace
     device: str
     progress: Callable[[str], None] = lambda _: None
+    noise: Callable[[Collection[str]], Mapping[str, float]] = lambda _: {}
+    keep: Callable[[Mapping[str, ProbeResult]], None] = lambda _: None
     clock: Callable[[], float] = time.monotonic
     failures: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Begin without a round."""
-        self.judge = RoundsJudge(self.request.rules, self.request.noise)
+        self.judge = RoundsJudge(self.request.rules)
         self._random = random.Random(self.request.rules.seed)  # noqa: S311 - the order of measurements, no secret
         self._failed = dict.fromkeys(_SIDES, 0)
         self._probes = 0
@@ -143,7 +146,7 @@ class Comparison:
         """Say how many rounds it takes to find or exclude the change that is looked for, whenever that alters much."""
         rules, open_ones = self.request.rules, [each.trace for each in self.judge.benchmarks if not each.settled]
         rounds = max((self.judge.planned.get(each, 0) for each in open_ones), default=0)
-        known = self.judge.rounds >= _PILOT or (not self.judge.rounds and self.request.noise)
+        known = self.judge.rounds >= _PILOT or (not self.judge.rounds and self.judge.noise)
         if not known or not rounds or 1 / _ALTERED < (rounds / max(1, self._announced)) < _ALTERED:
             return
         self._announced = rounds
@@ -160,27 +163,25 @@ class Comparison:
         Raises:
             SideFailedError: a side cannot be prepared, built or measured.
         """
-        rules, started = self.request.rules, self.clock()
+        started = self.clock()
         # Build both first, so that no build disturbs a measurement; the warm-up is a round whose values do not count.
         with self._slot():
             warm = {side: self._measure(side) for side in _SIDES}
         for side, result in warm.items():
             self._check_first(side, result)
         self.judge.note_failures(*(warm[side].failed for side in _SIDES))
-        self.judge.warm_up(*(_values(warm[side]) for side in _SIDES))
+        first = [_values(warm[side]) for side in _SIDES]
+        self.judge.noise = self.noise(list(dict.fromkeys(key for values in first for key in values)))
+        self.judge.warm_up(*first)
         if not self.judge.benchmarks:
             raise SideFailedError("the results have no value")
-        while not self.judge.finished:
+        while not (reason := reason_of_end(self.judge, self.request, self.clock() - started)):
             self._announce_plan()
-            if self.judge.rounds >= rules.most_rounds:
-                return self.end("no more are made (--most-rounds)")
-            if self.request.minutes and self.clock() - started > 60 * self.request.minutes:
-                return self.end(f"the time of {self.request.minutes:g} minutes is used up")
             with self._slot():
                 began = self.clock()
                 self._round()
                 self._round_seconds.append(self.clock() - began)
-        return self.end("every benchmark is decided")
+        return self.end(reason)
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
@@ -201,6 +202,7 @@ class Comparison:
                 self._note_failure(side, name, result)
                 return
             results[side] = result
+        self.keep(results)
         self.judge.note_failures(*(results[side].failed for side in _SIDES))
         self.judge.add(*(_values(results[side]) for side in _SIDES))
         decided = sum(each.settled for each in self.judge.benchmarks)
@@ -248,6 +250,16 @@ class Comparison:
                 where=result.target.commit[:12],
                 remedy=_last_lines(result.output),
             )
+
+
+def reason_of_end(judge: RoundsJudge, request: ComparisonRequest, seconds: float = math.inf) -> str:
+    """Name the reason against another round after so many seconds, "" for none."""
+    if judge.finished:
+        return "every benchmark is decided"
+    if judge.rounds >= request.rules.most_rounds:
+        return "no more are made (--most-rounds)"
+    used_up = request.minutes and seconds > 60 * request.minutes
+    return f"the time of {request.minutes:g} minutes is used up" if used_up else ""
 
 
 def _is_measured(result: ProbeResult) -> bool:

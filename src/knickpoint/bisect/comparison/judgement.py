@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,10 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
+
+_SCORE_99: Final = 2.576
+_FEWEST_KNOWN: Final = 4
+"""Pairs from which on a history may say that a benchmark did not change."""
 
 Array = NDArray[np.float64]
 
@@ -90,13 +95,14 @@ class _Column:
 class RoundsJudge:
     """Takes the rounds of a comparison one by one and judges all benchmarks after them.
 
-    ``noise`` is what is known beforehand: trace → relative standard deviation of one run.
+    ``noise`` has the relative standard deviation of the values of single runs, by trace, as far as a history knows it.
+    It is the first plan, ends the rounds of a benchmark early that did not change, and makes no change certain.
     """
 
-    def __init__(self, rules: ComparisonRules, noise: Mapping[str, float] | None = None) -> None:
+    def __init__(self, rules: ComparisonRules) -> None:
         self.rules = rules
         self.rounds = 0
-        self._noise = noise or {}
+        self.noise: Mapping[str, float] = {}
         self._values: dict[str, PairedValues] = {}
         self._changed: dict[tuple[str, bool], Verdict] = {}
         self._test = SignFlipTest(rules.most_rounds, rules.false_positives, rules.seed)
@@ -110,6 +116,11 @@ class RoundsJudge:
     def benchmarks(self) -> tuple[JudgedBenchmark, ...]:
         """The benchmarks as they stand after the last look, in the order of their first results."""
         return self._judged
+
+    @property
+    def series(self) -> tuple[PairedValues, ...]:
+        """The values of the benchmarks by round, in the order of their first results."""
+        return tuple(self._values.values())
 
     @property
     def finished(self) -> bool:
@@ -190,7 +201,7 @@ class RoundsJudge:
         taking_part = sum(bool(np.nan_to_num(each).any()) for each in levels) or len(levels)
         error = (1 - OF_SHAPES) * self.rules.false_positives / max(1, taking_part)
         for values, differences in zip(series, levels, strict=True):
-            prior = math.sqrt(2) * self._noise.get(values.key, math.nan)
+            prior = math.sqrt(2) * self.noise.get(values.key, math.nan)
             if not values.logarithmic:
                 prior *= abs(values.centre())
             noise = blinded_noise(differences[~np.isnan(differences)], prior)
@@ -214,6 +225,9 @@ class RoundsJudge:
         exact = values.exact()
         if exact is None:
             verdict, reason, settled = self._verdict(values, effect, modes)
+            if not settled and (known_from := self._seen_with_history(values, known)) < math.inf:
+                text = f"a change of {percent_text(known_from)} would have been found, by the noise of its history"
+                verdict, reason, settled, detectable = Verdict.UNCHANGED, text, True, known_from
         elif exact:
             verdict, reason, settled = Verdict.UNCHANGED, "an exact value, equal on both sides", True
         else:
@@ -276,6 +290,22 @@ class RoundsJudge:
             return modes.text(logs[0], logs[1], differences), abs(_relative(values, modes.mean_change(differences)))
         known = [each for each in values.shapes if each is not None]
         return sample_text(*zip(*known, strict=True)), abs(math.expm1(float(np.nanmedian(values.tails()))))
+
+    def _seen_with_history(self, values: PairedValues, known: Array) -> float:
+        """Return the change that would have been found, if the noise is that of the history; inf with too few rounds.
+
+        They are enough once it is no larger than the one to find, which the 99 % interval excludes as well. The noise
+        is that of the rounds, where they are noisier than the history.
+        """
+        noise, count = self.noise.get(values.key, math.nan), known.size
+        find = math.log1p(max(self.rules.find, self.rules.minimum_effect))
+        if not noise > 0 or count < _FEWEST_KNOWN or not values.logarithmic:
+            return math.inf
+        error = max(math.sqrt(2) * noise, float(np.std(known, ddof=1))) / math.sqrt(count)
+        detectable = (_SCORE_99 + NormalDist().inv_cdf(self.rules.power)) * error
+        return (
+            math.expm1(detectable) if max(detectable, abs(float(known.mean())) + _SCORE_99 * error) < find else math.inf
+        )
 
     def _changed_exactly(self, values: PairedValues, effect: Effect) -> tuple[Verdict, str, bool]:
         if abs(_relative(values, effect.size)) < self.rules.minimum_effect:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,9 @@ from knickpoint.cli.terminal import announcer
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
-    from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest
+    from collections.abc import Callable, Collection
+
+    from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest, KeptRounds
     from knickpoint.instance import Config
     from knickpoint.model.step import Verdict
 
@@ -80,6 +83,26 @@ if TYPE_CHECKING:
     help="Write a report as knick check does: markdown=FILE, html=FILE, json=FILE, junit=FILE, sarif=FILE, annotations, "
     "summary.",
 )
+@click.option(
+    "--merge-base",
+    is_flag=True,
+    help="Compare HEAD with its merge base with BASE instead, as git diff --merge-base does.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=None,
+    metavar="DIR",
+    help="Keep what was measured: rounds.json for --rounds, and results files of both sides, below base and head, for "
+    "knick import. DIR must be empty.",
+)
+@click.option(
+    "--rounds",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="Judge the rounds that --keep wrote, and build and measure nothing.",
+)
 @click.option("--all", "everything", is_flag=True, help="Include unchanged benchmarks.")
 @instance_option
 @format_option
@@ -100,6 +123,9 @@ def command(
     fail_on: frozenset[Verdict],
     name: str,
     reports: tuple[str, ...],
+    merge_base: bool,
+    keep: Path | None,
+    rounds: Path | None,
     everything: bool,
     instance: str | None,
     output: OutputFormat,
@@ -108,12 +134,13 @@ def command(
 
     It needs no history, and slow drifts of the machine cancel: in each round both sides run once, in random order, and
     the differences are judged. It ends as soon as each benchmark is decided, and says which change it would have found.
+    If the instance has a history of a benchmark, its noise ends the rounds earlier where nothing changed.
     COMMAND writes results in any format that knick import reads; without --results, the time of COMMAND is compared.
 
     The exit code is 0 when nothing is worse, 1 when something regressed or vanished, 2 when a side cannot be built or
     measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
     """
-    from knickpoint.bisect.comparison import MOST_ROUNDS, ComparisonRules
+    from knickpoint.bisect.comparison import MOST_ROUNDS, ComparisonRules, judge_kept
     from knickpoint.cli.commands.check.printing import print_gate, read_targets
     from knickpoint.gate import GateOptions, judge_rounds
     from knickpoint.instance import Config
@@ -131,9 +158,13 @@ def command(
         seed=seed,
     )
     config = _configuration(instance, options)
-    request, space = _request(base, head, options, config)
+    request, space = _request(base, head, options, config, merge_base=merge_base, measures=rounds is None)
     request = replace(request, rules=rules, minutes=minutes)
-    end, interrupted = _run(_prepare(request, options, space))
+    noise = partial(_noise, instance, request) if config else _no_noise
+    if rounds is not None:
+        end, interrupted = judge_kept(rounds, request, noise), False
+    else:
+        end, interrupted = _run(_prepare(request, options, space, noise), keep)
     report = judge_rounds(end, request, GateOptions(fail_on=fail_on, name=name), config or Config())
     print_gate(report, output, everything=everything, targets=targets, instance=instance)
     raise click.exceptions.Exit(INTERRUPTED if interrupted else report.exit_code)
@@ -145,17 +176,40 @@ def _configuration(instance: str | None, options: SearchOptions) -> Config | Non
     return nearest_configuration(instance, options.repository)[0]
 
 
-def _prepare(request: ComparisonRequest, options: SearchOptions, space: int) -> Comparison:
+def _no_noise(_keys: Collection[str]) -> dict[str, float]:
+    return {}
+
+
+def _noise(instance: str | None, request: ComparisonRequest, keys: Collection[str]) -> dict[str, float]:
+    """Return the noise that the history of the instance knows; {} for a configuration without a store."""
+    from knickpoint.cli.options import open_chosen_instance
+    from knickpoint.gate import known_noise
+    from knickpoint.model.errors import ConfigError, StoreError
+
+    try:
+        with open_chosen_instance(instance) as opened:
+            return known_noise(opened, request.location, request.base, keys)
+    except (ConfigError, StoreError):
+        return {}
+
+
+def _prepare(
+    request: ComparisonRequest, options: SearchOptions, space: int, noise: Callable[[Collection[str]], dict[str, float]]
+) -> Comparison:
     from knickpoint.bisect.comparison import Comparison
     from knickpoint.bisect.pool import machine_name
     from knickpoint.bisect.runner import Workspace
 
     workspace = Workspace((options.workspace or default_workspace()).expanduser().absolute(), space)
-    return Comparison(request, workspace, machine_name(), announcer(err=True))
+    return Comparison(request, workspace, machine_name(), announcer(err=True), noise)
 
 
-def _request(base: str, head: str, options: SearchOptions, config: Config | None) -> tuple[ComparisonRequest, int]:
+def _request(
+    base: str, head: str, options: SearchOptions, config: Config | None, *, merge_base: bool, measures: bool
+) -> tuple[ComparisonRequest, int]:
     """Return the request of the comparison, and the megabytes that the workspace may take.
+
+    With ``merge_base``, the base is that of both commits. Only a comparison that ``measures`` needs a command.
 
     Raises:
         InputError: a value cannot be used, or both names mean one commit.
@@ -164,6 +218,7 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
     """
     from knickpoint.bisect.comparison import ComparisonRequest
     from knickpoint.bisect.coordinator.revision_range import find_revision
+    from knickpoint.bisect.settings import RecipeSettings
     from knickpoint.cli.commands.bisect.search import naming_of
     from knickpoint.history import Git, find_work_tree
 
@@ -173,7 +228,7 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
             f"{base} and {head} are files, but knick compare builds and measures commits",
             remedy=f"To compare existing results: knick check {head} --against {base}.",
         )
-    if not options.measure and not options.recipe and len(recipes) != 1:
+    if measures and not options.measure and not options.recipe and len(recipes) != 1:
         raise InputError(
             "there is no command to measure with",
             remedy="Give it after --, as in knick compare main HEAD --results out.json -- make bench"
@@ -184,6 +239,8 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
     top = find_work_tree(directory) or directory
     git = Git.at(top)
     hashes = find_revision(git, base), find_revision(git, head)
+    if merge_base:
+        hashes = git.merge_base(*hashes), hashes[1]
     if hashes[0] == hashes[1]:
         raise InputError(
             f"{base} and {head} are the same commit",
@@ -193,22 +250,48 @@ def _request(base: str, head: str, options: SearchOptions, config: Config | None
     request = ComparisonRequest(
         str(top),
         *hashes,
-        options.settings(recipes),
+        options.settings(recipes) if measures else RecipeSettings("kept rounds"),
         ingest=naming_of(config),
         added_params=options.added_params,
     )
     return request, config.pool.space_megabytes if config else 20_000
 
 
-def _run(comparison: Comparison) -> tuple[ComparisonEnd, bool]:
-    """Return the end of the comparison, and whether it was interrupted."""
+def _run(comparison: Comparison, keep: Path | None) -> tuple[ComparisonEnd, bool]:
+    """Return the end of the comparison, and whether it was interrupted; what it measured is kept in a directory."""
     from knickpoint.bisect.comparison import ComparisonEnd, SideSkippedError
 
+    kept = _kept(comparison.request, keep) if keep else None
+    if kept:
+        comparison.keep = kept.add
+    interrupted = False
     try:
         with interrupted_by_end():
-            return comparison.run(), False
+            end = comparison.run()
     except KeyboardInterrupt:
-        return comparison.end("interrupted", interrupted=True), True
+        end, interrupted = comparison.end("interrupted", interrupted=True), True
     except SideSkippedError as skipped:
         click.echo(f"knick: {skipped}", err=True)
         return ComparisonEnd((), 0, "a side cannot be judged"), False
+    if kept:
+        kept.finish(comparison.judge.series, end)
+    return end, interrupted
+
+
+def _kept(request: ComparisonRequest, directory: Path) -> KeptRounds:
+    """Prepare to keep a comparison, with the facts from the variables of a CI.
+
+    Raises:
+        InputError: the directory has files, which may be of another comparison.
+    """
+    from knickpoint.bisect.comparison import KeptRounds
+    from knickpoint.ingest.context.ci import read_ci
+
+    if directory.exists() and any(directory.iterdir()):
+        raise InputError("the directory is not empty", where=str(directory), remedy="Give --keep a new one.")
+    ci = read_ci()
+    if ci is None:
+        return KeptRounds(directory, request)
+    return KeptRounds(
+        directory, request, {"run": ci.identity, "environment": dict(ci.environment), "links": dict(ci.links)}
+    )
