@@ -176,3 +176,15 @@ def test_a_commit_is_named_where_it_was_measured_is_alone_or_stands_out(
 ) -> None:
     ranked = [Suspect(10 + index, probability) for index, probability in enumerate(suspects)]
     assert likely_commit(culprits, 0.98, ranked) == expected
+
+
+def test_a_commit_that_a_bisection_measured_is_named_although_the_machine_changed() -> None:
+    said = {
+        basis: state_change([member(1, 0.2)], likely=LikelyCommit(7, basis, 0.9), probably_machine=True)
+        for basis in (Basis.BISECTED, Basis.ONLY)
+    }
+    headlines = {basis: (each.headline, each.likely is None) for basis, each in said.items() if each}
+    assert headlines == {
+        Basis.BISECTED: ("20 % slower", False),
+        Basis.ONLY: ("20 % slower; probably the machine", True),
+    }

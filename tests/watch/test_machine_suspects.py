@@ -50,6 +50,20 @@ def test_a_cpu_that_changes_at_the_step_is_likelier_than_any_commit(world: World
 
 
 @pytest.mark.parametrize(
+    ("step", "headline"),
+    [(30, "25 % slower; probably the machine"), (20, "25 % slower")],
+    ids=["another machine since the step", "another one before it"],
+)
+def test_a_change_is_said_to_be_probably_the_machine_where_that_changed_at_the_step(
+    world: World, step: int, headline: str
+) -> None:
+    suspects_after(world, lambda slot: {"cpu": "A" if slot < step else "B"})
+    (stated,) = world.store.findings.statements.of_changes(range(1, 10)).values()
+    assert stated.headline == headline
+    assert (stated.likely is None, bool(stated.machine)) == (step == 30, step == 30)
+
+
+@pytest.mark.parametrize(
     "environment",
     [
         pytest.param(lambda _: {"cpu": "A"}, id="the same machine"),

@@ -115,7 +115,8 @@ class StatedMember:
 class Statement:
     """What a change is.
 
-    ``headline`` says it in words: the ``side`` that weighs most, then the others. ``lead`` is the id of the change
+    ``headline`` says it in words: the ``side`` that weighs most, then the others, and whether the machine probably made
+    it, which ``machine`` describes. ``lead`` is the id of the change
     point that stands for that side, and ``size`` its size in words. ``worse``, ``better`` and ``undirected`` count the
     members that count: the live ones that are work, else the live ones, else all. ``undone_at`` is the commit (a slot)
     that brought the earlier level back, -1 for none. ``likely`` is None where only the suspect range is known.
@@ -179,9 +180,15 @@ class Statement:
 
 
 def state_change(
-    members: Sequence[StatedMember], *, likely: LikelyCommit | None = None, machine: str = ""
+    members: Sequence[StatedMember],
+    *,
+    likely: LikelyCommit | None = None,
+    machine: str = "",
+    probably_machine: bool = False,
 ) -> Statement | None:
     """State a change by its members, the likely commit and what changed about the machine; None without members.
+
+    If it is ``probably_machine`` and no bisection found a commit, the headline says so, and no commit is named.
 
     The lead is open (without a decision) where any member is, so that the statement is about what is left to decide.
     """
@@ -199,11 +206,14 @@ def state_change(
     lead = ranked[speaking][0]
     direction = _direction(counted, speaking)
     rest = [side for side in _WORDS if side is not speaking and sides[side]]
+    parts = [_side_text(ranked[side], side, alone=not rest) for side in (speaking, *rest)]
+    if probably_machine and not (likely and likely.basis is Basis.BISECTED):
+        likely, parts = None, [*parts, "probably the machine"]
     return Statement(
         direction=direction,
         side=speaking,
         kind=lead.kind,
-        headline="; ".join(_side_text(ranked[side], side, alone=not rest) for side in (speaking, *rest)),
+        headline="; ".join(parts),
         lead=lead.id,
         size=lead.text,
         worse=_count(counted, Direction.REGRESSION),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from knickpoint.model.change_point import SuspectRange
 
@@ -31,6 +32,10 @@ class CommitFiles:
 
     files: tuple[TouchedFile, ...] = ()
     omitted: int = 0
+
+
+_EVEN: Final = 0.5
+"""Probability from which on the machine is likelier than all commits together."""
 
 
 class SuspectFacts(Enum):
@@ -71,3 +76,8 @@ class Suspects:
     note: str = ""
     bisection: int = 0
     machine: str = ""
+
+    @property
+    def probably_machine(self) -> bool:
+        """Whether the machine changed at the step, and that is likelier than all commits together."""
+        return bool(self.machine) and self.none > _EVEN

@@ -122,7 +122,9 @@ class StatementTable:
             commit = likely_commit(
                 culprits, answer["probability"] if answer else 0.0, ranking.suspects if ranking else ()
             )
-            found[key] = {"likely": commit, "machine": ranking.machine if ranking else ""}
+            found[key] = {"likely": commit}
+            if ranking:
+                found[key] |= {"machine": ranking.machine, "probably_machine": ranking.probably_machine}
         return found
 
 
