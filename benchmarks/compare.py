@@ -7,6 +7,7 @@ come.
 
 The part ``find`` measures how many rounds a plan takes to find or exclude 0.1 % at a noise of 1, 0.3 and 0.1 %, as a
 multiple of 2 ((z_α + z_β) σ / f)², and both kinds of errors. Rounds are counted for each benchmark until it is decided.
+The part ``calibrate`` checks out of sample what ``knick calibrate`` states.
 
 ``python benchmarks/compare.py [--comparisons N] [PART ...]`` makes fewer comparisons, or some parts, and leaves the file
 alone.
@@ -30,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuracy_noise import FAMILIES
+from compare_calibrated import calibration_rows
 from knickpoint.bisect.comparison import MOST_ROUNDS, ComparisonRules, MeasuredValue, RoundsJudge
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
@@ -140,6 +142,7 @@ def _find_rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Row]:
 _PARTS: Final[Mapping[str, Callable[[ProcessPoolExecutor, int], Iterator[Row]]]] = {
     "rounds": _rows,
     "find": _find_rows,
+    "calibrate": calibration_rows,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
@@ -58,6 +58,37 @@ class ProbeJob:
     def key(self) -> str:
         """The key of what it measures: jobs with one key may share a probe, see ``model.bisection.Target``."""
         return self.target.key(self.recipe.digest)
+
+
+BENCHMARKS: Final = "{benchmarks}"
+"""In a measure command or a variable: a pattern of the benchmarks to run."""
+
+BUILD: Final = "{build}"
+"""In a build command: the number of the build, 1 where a commit is built once."""
+
+BUILD_VARIABLE: Final = "KNICKPOINT_BUILD"
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How one run of the measure command differs from the others of its job.
+
+    ``prefix`` is a program that starts the command, ``environment`` are more variables. ``benchmarks`` is a regular
+    expression of the benchmarks to run, where the command takes one.
+    """
+
+    prefix: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    benchmarks: str = ".*"
+
+    def command(self, measure: Sequence[str]) -> tuple[str, ...]:
+        """Return the command to run in place of ``measure``."""
+        return (*self.prefix, *(word.replace(BENCHMARKS, self.benchmarks) for word in measure))
+
+    def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables in place of ``environment``."""
+        filled = {name: value.replace(BENCHMARKS, self.benchmarks) for name, value in environment.items()}
+        return {**filled, **self.environment}
 
 
 # The interface of every pool of devices: jobs in, results out, in any order.

@@ -116,6 +116,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "check": ("check", "Judge new results against the history."),
         "comment": ("comment", "Post the report of a check as the one comment of a pull request."),
         "compare": ("compare", "Build and measure two commits alternately on this machine, and judge the changes."),
+        "calibrate": ("calibrate", "Measure one commit to say which changes comparisons on this machine can find."),
         "try": ("attempts", "Try commits that should be faster, and confirm those that are."),
     },
     "Results": {

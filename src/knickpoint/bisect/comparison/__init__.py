@@ -3,9 +3,17 @@
 ``comparison`` makes the rounds, with real builds and commands, and ``kept_rounds`` keeps what they measured. The rest is
 pure: ``paired_values`` collects the values and tests all benchmarks at once; ``shapes`` sees modes and tails; ``effect``
 estimates one change, and plans the rounds to find it; ``judgement`` says what is known of each benchmark and whether it
-is enough.
+is enough. ``calibration_run`` measures one commit in several ways instead, and ``calibration`` says what comparisons
+can see.
 """
 
+from knickpoint.bisect.comparison.calibration import (
+    BenchmarkState,
+    CalibratedBenchmark,
+    Calibration,
+    suggested_limits,
+)
+from knickpoint.bisect.comparison.calibration_run import CalibrationRun, Plant
 from knickpoint.bisect.comparison.comparison import (
     Comparison,
     ComparisonEnd,
@@ -20,14 +28,20 @@ from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValu
 __all__ = [
     "COMMAND_KEY",
     "MOST_ROUNDS",
+    "BenchmarkState",
+    "CalibratedBenchmark",
+    "Calibration",
+    "CalibrationRun",
     "Comparison",
     "ComparisonEnd",
     "ComparisonRequest",
     "ComparisonRules",
     "KeptRounds",
     "MeasuredValue",
+    "Plant",
     "RoundsJudge",
     "SideFailedError",
     "SideSkippedError",
     "judge_kept",
+    "suggested_limits",
 ]

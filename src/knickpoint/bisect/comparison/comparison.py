@@ -126,7 +126,7 @@ class Comparison:
         return ComparisonEnd(known, self.judge.rounds, reason, tuple(self.failures), interrupted, tuple(self._needs()))
 
     def _needs(self) -> Iterator[str]:
-        """Say what the benchmarks would need that are not decided, the nearest first."""
+        """Name what the benchmarks would need that are not decided, the nearest first."""
         open_ones = [each.trace for each in self.judge.benchmarks if not each.settled and each.samples]
         for trace in sorted(open_ones, key=self.judge.missing)[:_MOST_NEEDS]:
             missing = self.judge.missing(trace)
@@ -137,13 +137,13 @@ class Comparison:
             )
 
     def _duration(self, rounds: int) -> str:
-        """Say how long so many rounds take, "" before the first one."""
+        """Estimate how long so many rounds take, "" before the first one."""
         if not self._round_seconds:
             return ""
         return f", {duration_text(rounds * statistics.median(self._round_seconds))}"
 
     def _announce_plan(self) -> None:
-        """Say how many rounds it takes to find or exclude the change that is looked for, whenever that alters much."""
+        """Announce how many rounds it takes to find or exclude the change that is looked for, whenever that alters much."""
         rules, open_ones = self.request.rules, [each.trace for each in self.judge.benchmarks if not each.settled]
         rounds = max((self.judge.planned.get(each, 0) for each in open_ones), default=0)
         known = self.judge.rounds >= _PILOT or (not self.judge.rounds and self.judge.noise)
@@ -170,7 +170,7 @@ class Comparison:
         for side, result in warm.items():
             self._check_first(side, result)
         self.judge.note_failures(*(warm[side].failed for side in _SIDES))
-        first = [_values(warm[side]) for side in _SIDES]
+        first = [measured_values(warm[side]) for side in _SIDES]
         self.judge.noise = self.noise(list(dict.fromkeys(key for values in first for key in values)))
         self.judge.warm_up(*first)
         if not self.judge.benchmarks:
@@ -198,13 +198,13 @@ class Comparison:
         results = {}
         for side in order:
             result = self._measure(side)
-            if not _is_measured(result):
+            if not is_measured(result):
                 self._note_failure(side, name, result)
                 return
             results[side] = result
         self.keep(results)
         self.judge.note_failures(*(results[side].failed for side in _SIDES))
-        self.judge.add(*(_values(results[side]) for side in _SIDES))
+        self.judge.add(*(measured_values(results[side]) for side in _SIDES))
         decided = sum(each.settled for each in self.judge.benchmarks)
         self.progress(f"{name}: {decided:,} of {len(self.judge.benchmarks):,} benchmarks decided")
 
@@ -231,7 +231,7 @@ class Comparison:
         return run_probe(job, self.workspace, self.device, progress=step)
 
     def _check_first(self, side: str, result: ProbeResult) -> None:
-        if not _is_measured(result):
+        if not is_measured(result):
             failed = SideSkippedError if result.declined else SideFailedError
             raise failed(
                 f"the {side} cannot be measured: {result.reason}",
@@ -262,11 +262,12 @@ def reason_of_end(judge: RoundsJudge, request: ComparisonRequest, seconds: float
     return f"the time of {request.minutes:g} minutes is used up" if used_up else ""
 
 
-def _is_measured(result: ProbeResult) -> bool:
+def is_measured(result: ProbeResult) -> bool:
+    """Whether a probe has values, or at least the time of its command."""
     return result.outcome in {ProbeOutcome.MEASURED, ProbeOutcome.PASSED}
 
 
-def _values(result: ProbeResult) -> dict[str, MeasuredValue]:
+def measured_values(result: ProbeResult) -> dict[str, MeasuredValue]:
     """Return the values by trace key, with their directions; without results, the time of the command."""
     if result.outcome is ProbeOutcome.PASSED:
         return {COMMAND_KEY: MeasuredValue(statistics.median(result.command_seconds), "s", Better.LOWER)}

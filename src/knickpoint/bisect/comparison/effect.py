@@ -146,3 +146,9 @@ def planned_rounds(noise: float, find: float, error: float, power: float) -> int
         else:
             low = middle
     return math.ceil(_LOOKING * high)
+
+
+def found_size(noise: float, rounds: int, error: float, power: float) -> float:
+    """Smallest change that so many rounds find with ``power``, at an error of ``error``; infinite for too few rounds."""
+    bar, count = _NORMAL.inv_cdf(1 - error), int(rounds / _LOOKING)
+    return noise * _needed(bar, count, _NORMAL.inv_cdf(power)) / math.sqrt(count) if count else math.inf

@@ -282,7 +282,7 @@ class RoundsJudge:
         return (Verdict.UNSTABLE if unstable else Verdict.UNCHANGED), reason, excluded
 
     def _shape(self, values: PairedValues, modes: Modes | None) -> tuple[str, float]:
-        """Say which shape changed, and by how much that changes the mean, at least."""
+        """Name the shape that changed, and by how much that changes the mean, at least."""
         if modes is not None:
             differences = values.differences()
             sides = (np.array(side, dtype=np.float64) for side in (values.base, values.head))

@@ -122,7 +122,7 @@ class PairedValues:
         return found
 
     def tails(self) -> Array:
-        """Return how much longer the tail of the samples of the head is than that of the base, nan where unknown."""
+        """Compare the tails: how much longer that of the samples of the head is than that of the base, nan where unknown."""
         return np.array([each[1].tail - each[0].tail if each else math.nan for each in self.shapes])
 
     def centre(self) -> float:
@@ -360,7 +360,7 @@ class SignFlipTest:
 
 
 def _rareness(deviations: Array) -> Array:
-    """Say how rare a deviation is: about -log of the probability of a larger one under normal noise.
+    """Compute the rareness of a deviation: about -log of the probability of a larger one under normal noise.
 
     Any growing function keeps the rate. This one makes benchmarks comparable whose parts of the rate differ: Q(x) is
     about φ(x) 2 / (x + √(x² + 4)) (Birnbaum 1942).

@@ -107,7 +107,7 @@ class Modes:
         return float(np.nanmean(self.signs(differences))) * self.gap
 
     def text(self, base: Array, head: Array, logs: Array) -> str:
-        """Say which mode appears or vanishes; ``logs`` are the differences, the sides are the logarithms of values."""
+        """Name the mode that appears or vanishes; ``logs`` are the differences, the sides logarithms of values."""
         signs = self.signs(logs)
         direction = 1.0 if np.nansum(signs) > 0 else -1.0
         rounds = signs == direction
@@ -130,7 +130,7 @@ def _signed(share: float) -> str:
 
 
 def sample_text(base: Sequence[SampleShape], head: Sequence[SampleShape]) -> str:
-    """Say how the shape of the samples changed between the runs of both sides."""
+    """Describe how the shape of the samples changed between the runs of both sides."""
     before, after = (float(np.median([each.share for each in side])) for side in (base, head))
     if (before or after) and not 0.5 < (before + 1e-9) / (after + 1e-9) < 2:
         known = head if after > before else base

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.bisect.job import ProbeJob
+from knickpoint.bisect.job import BUILD, BUILD_VARIABLE, ProbeJob, Variation
 from knickpoint.bisect.runner.command import CommandEnd, CommandLimits, Ending, run_command
 from knickpoint.bisect.runner.workspace import Workspace, Worktree
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, ResultsFile
@@ -22,6 +22,7 @@ from knickpoint.model.plain_text import plain_line
 if TYPE_CHECKING:
     from knickpoint.bisect.artefacts import ArtefactCache
     from knickpoint.bisect.runner.results import RunResults
+    from knickpoint.bisect.settings import RecipeSettings
     from knickpoint.model.bisection import Measured
 
 SKIP_CODE: Final = 125
@@ -64,6 +65,7 @@ class _Probe:
     least_free: int
     cancelled: Callable[[], bool]
     progress: Callable[[str], None]
+    variation: Variation
     built: bool = True
     runs: list[RunResults] = field(default_factory=list)
     output: str = ""
@@ -78,15 +80,16 @@ def run_probe(
     *,
     cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[str], None] = lambda _: None,
+    variation: Variation | None = None,
 ) -> ProbeResult:
-    """Make the probe ``job`` on this machine and return what became of it.
+    """Make the probe ``job`` on this machine, measured with a ``variation``, and return what became of it.
 
     Whatever is wrong with the commit, its commands or its results is an outcome, with a reason in one line. What is
     wrong with this machine is LOST, and so is a probe that ``cancelled`` ends. ``progress`` is called with the step
     that begins. Only an interruption of this thread is raised; the commands have ended then.
     """
     started, clock = datetime.now(UTC), time.monotonic()
-    probe = _Probe(job, device, workspace.least_free, cancelled, progress)
+    probe = _Probe(job, device, workspace.least_free, cancelled, progress, variation or Variation())
     try:
         outcome, reason = _make(probe, workspace)
     except _EndedError as end:
@@ -136,7 +139,7 @@ def _build(probe: _Probe, workspace: Workspace, held: Worktree) -> None:
     if _take_artefact(probe, workspace, held.tree):
         probe.built = False
     else:
-        _make_ready(probe, _Step("build", recipe.build, recipe.build_seconds), held.tree)
+        _make_ready(probe, _Step("build", _build_command(recipe), recipe.build_seconds), held.tree)
         _keep_artefact(probe, workspace, held.tree)
     held.finish_build()
 
@@ -148,6 +151,11 @@ def _make_ready(probe: _Probe, step: _Step, tree: Path) -> None:
         end = _run(probe, step, tree)
         if end.code != 0:
             raise _EndedError(ProbeOutcome.SKIPPED, _failure(step, end), end.output)
+
+
+def _build_command(recipe: RecipeSettings) -> tuple[str, ...]:
+    number = recipe.environment.get(BUILD_VARIABLE, "1")
+    return tuple(word.replace(BUILD, number) for word in recipe.build)
 
 
 def _take_artefact(probe: _Probe, workspace: Workspace, tree: Path) -> bool:
@@ -186,7 +194,7 @@ def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
     from knickpoint.bisect.runner.results import find_files, read_run
 
     recipe = probe.job.recipe
-    step = _Step("measure", recipe.measure, recipe.measure_seconds)
+    step = _Step("measure", probe.variation.command(recipe.measure), recipe.measure_seconds)
     for run in range(recipe.repeats):
         probe.progress("measure" if recipe.repeats == 1 else f"measure {run + 1} of {recipe.repeats}")
         try:
@@ -207,7 +215,7 @@ def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
 def _judge(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
     """Run the measure command and take its exit code for the answer; where it is repeated, one failure is enough."""
     recipe = probe.job.recipe
-    step = _Step("test", recipe.measure, recipe.measure_seconds)
+    step = _Step("test", probe.variation.command(recipe.measure), recipe.measure_seconds)
     for run in range(recipe.repeats):
         probe.progress("test" if recipe.repeats == 1 else f"test {run + 1} of {recipe.repeats}")
         end = _run(probe, step, tree, run, overrun_fails=True)
@@ -255,7 +263,13 @@ def _environment(probe: _Probe, run: int) -> Mapping[str, str]:
         "KNICKPOINT_PROBE": probe.job.probe,
         "KNICKPOINT_RUN": str(run + 1),
     }
-    return {"PATH": os.defpath, "LANG": "C.UTF-8", **kept, **probe.job.recipe.environment, **about}
+    return {
+        "PATH": os.defpath,
+        "LANG": "C.UTF-8",
+        **kept,
+        **probe.variation.variables(probe.job.recipe.environment),
+        **about,
+    }
 
 
 def _failure(step: _Step, end: CommandEnd) -> str:

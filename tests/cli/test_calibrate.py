@@ -1,0 +1,60 @@
+"""``knick calibrate``: one commit of a real repository, measured in several ways within the time that is given."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.bisect.runner.projects import project
+from tests.cli.conftest import Knick
+from tests.repositories import GitRepository
+
+Make = Callable[[str], GitRepository]
+
+
+@pytest.fixture
+def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    made = new_repository("project")
+    monkeypatch.chdir(made.directory)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return made
+
+
+def test_a_commit_is_calibrated_within_its_time(knick: Knick, repository: GitRepository) -> None:
+    project(repository, [10.0])
+    python = sys.executable
+    ran = knick(
+        "calibrate", "HEAD", "--minutes", "0.05", "--builds", "2", "--results", "out.json",
+        "--build", f"{python} build.py", "--", python, "measure.py",
+    )  # fmt: skip
+    assert ran.code == 0
+    assert ran.errors.startswith("build 1 of 2\nbuild 2 of 2\n1 round, ")
+    assert [line.split()[0] for line in ran.output.splitlines()[:3]] == ["benchmark", "render", "load"]
+    assert "Planted: 5 % and 50 %; the processes of the command were stopped" in ran.output
+
+
+def test_a_command_that_repeats_its_work_is_told_how_much(knick: Knick, repository: GitRepository) -> None:
+    measure = (
+        "import json, os, random; planted = float(os.environ.get('KNICKPOINT_PLANT', 0))\n"
+        "value = 10 * (1 + planted) * (1 + 0.002 * random.gauss(0, 1))\n"
+        "rows = [{'benchmark': 'render', 'commit': os.environ['KNICKPOINT_COMMIT'], 'value': value, 'unit': 'ms'}]\n"
+        "json.dump(rows, open('out.json', 'w'))\n"
+    )
+    repository.commit_files([("Measure", {"measure.py": measure})])
+    ran = knick(
+        "calibrate", "HEAD", "--minutes", "0.05", "--builds", "1", "--plant", "variable", "--results", "out.json",
+        "--format", "json", "--", sys.executable, "measure.py",
+    )  # fmt: skip
+    (row,) = json.loads(ran.output)
+    assert row["shown_large"] == pytest.approx(0.5, abs=0.05)
+    assert row["trace"] == ",benchmark=render,"
+
+
+def test_a_repeated_start_is_refused_where_the_command_writes_results(knick: Knick, repository: GitRepository) -> None:
+    project(repository, [10.0])
+    ran = knick("calibrate", "HEAD", "--plant", "repeat", "--results", "out.json", "--", "true")
+    assert ran.code == 2
+    assert "repeating the start of a command does not slow what it writes down" in ran.errors
