@@ -26,6 +26,8 @@ const SIGHT: Record<string, readonly (readonly number[])[]> = {
 };
 /** The least distance of two colours in OKLab: about six just noticeable differences. */
 const LEAST_DISTANCE = 0.12;
+/** The most chroma in OKLab of a colour that is calm beside text; pure red has 0.26. */
+const MOST_CHROMA = 0.16;
 /** Contrast of graphics to their ground, by WCAG 2.1, 1.4.11. */
 const LEAST_CONTRAST = 3;
 
@@ -61,13 +63,15 @@ async function colours(name: string): Promise<[light: string, dark: string][]> {
 }
 
 test.each([0, 1])(
-  "the colours of lines are apart for everybody, and stand out from the paper, in theme %d",
+  "the colours of lines are calm, apart for everybody, and stand out from the paper, in theme %d",
   async (theme) => {
     const series = (await colours("series-\\d")).map((pair) => linear(pair[theme] ?? ""));
     const paper = luminance(linear((await colours("paper"))[0]?.[theme] ?? ""));
     expect(series).toHaveLength(8);
     for (const colour of series) {
       const [dim = 0, bright = 0] = [luminance(colour), paper].sort((a, b) => a - b);
+      const [, greenRed = 0, blueYellow = 0] = oklab(colour);
+      expect(Math.hypot(greenRed, blueYellow)).toBeLessThan(MOST_CHROMA);
       expect((bright + 0.05) / (dim + 0.05)).toBeGreaterThanOrEqual(LEAST_CONTRAST);
     }
     for (const rows of Object.values(SIGHT)) {

@@ -40,6 +40,11 @@ test("names stand side by side", () => {
   expect(plot?.across.map(({ at }) => at)).toEqual([0, 0.5, 1]);
 });
 
+test("numbers are joined by a line, and names are points: nothing is between two of them", () => {
+  expect(plotOf({ size: "1", value: 1 }, { size: "2", value: 2 })?.isOrdered).toBe(true);
+  expect(plotOf({ size: "small", value: 1 }, { size: "2", value: 2 })?.isOrdered).toBe(false);
+});
+
 test("there is a line for each value of the other param, with gaps where nothing was measured", () => {
   const plot = plotOf({ size: "1", value: 1 }, { size: "2", value: 2 }, { size: "1", os: "y", value: 3 });
   expect(plot?.lines.map(({ name, points }) => [name, points.length])).toEqual([

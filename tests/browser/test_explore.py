@@ -90,7 +90,7 @@ def test_a_trace_that_is_taken_out_of_a_query_leaves_the_others_plotted(page: Pa
 @pytest.mark.parametrize("scale", ["", "log", "ratio"])
 def test_lines_of_extreme_values_and_names_are_drawn(page: Page, many: str, scale: str) -> None:
     page.goto(f"{many}/explore?plot=suite%3Dhostile&y={scale}")
-    expect(page.get_by_text("20 lines")).to_be_visible()
+    expect(page.get_by_text("20 lines", exact=True)).to_be_visible()
     expect(page.locator(".crowd-layer")).to_have_count(2)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
@@ -315,7 +315,7 @@ def test_arrow_keys_pass_over_graphs_and_the_button_moves_to_the_chosen_one(brow
 def test_a_line_moves_to_another_graph_by_keyboard_and_the_address_keeps_it(browse: Callable[[str], Page]) -> None:
     page = browse(f"{GRAPHS}%7Cidle")
     expect(graph(page, 2)).to_contain_text("2 lines")
-    line = graph(page, 2).locator(".legend > li").filter(has_text="idle")
+    line = graph(page, 2).locator(".legend tbody tr").filter(has_text="idle")
     line.locator("summary").press("Enter")
     line.get_by_role("button", name="Move to graph 1").press("Enter")
     expect(graph(page, 1)).to_contain_text("2 lines")
@@ -326,10 +326,36 @@ def test_a_line_moves_to_another_graph_by_keyboard_and_the_address_keeps_it(brow
     expect(graph(page, 2)).to_contain_text("2 lines")
 
 
+@pytest.mark.core
+def test_the_legend_is_sorted_by_its_numbers_and_shows_the_strokes_of_its_lines(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=suite%3Dspeed")
+    names = page.get_by_role("table", name="Lines").get_by_role("rowheader")
+    expect(names).to_have_count(4)
+    plotted = names.all_inner_texts()
+    head = page.get_by_role("columnheader", name="Change")
+    head.get_by_role("button").click()
+    expect(head).to_have_attribute("aria-sort", "descending")
+    expect(names.first).to_contain_text("parse")
+    head.get_by_role("button").click()
+    head.get_by_role("button").click()
+    expect(names).to_have_text(plotted)
+    assert violations(page) == []
+
+
+def test_a_range_is_chosen_by_days(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore?plot=benchmark%3Dparse")
+    page.get_by_label("From this day").fill("2026-01-05")
+    page.get_by_label("From this day").press("Enter")
+    expect(page).to_have_url(re.compile("first=13"))
+    expect(page.get_by_label("From this day")).to_have_value("2026-01-05")
+    page.get_by_role("button", name="Whole line").click()
+    expect(page.get_by_label("From this day")).to_have_value("2026-01-01")
+
+
 def test_a_line_is_hidden_in_its_colour_and_moves_to_a_new_graph(browse: Callable[[str], Page]) -> None:
     page = browse("/explore?plot=benchmark%3Dparse%7Cprint")
     plot = page.get_by_role("region", name="Plot", exact=True)
-    line = plot.locator(".legend > li").first
+    line = plot.locator(".legend tbody tr").first
     chart = "document.querySelector('kp-chart')"
     drawn = f"(wanted) => Array.from({chart}?.lines ?? [], ({{ values }}) => values.length > 0).join() === wanted"
     page.wait_for_function(drawn, arg="true,true")

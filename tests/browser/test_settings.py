@@ -74,6 +74,24 @@ def test_a_pinned_view_stands_on_the_overview_until_it_is_removed_and_removal_is
     expect(page.get_by_role("link", name="Lines")).to_be_visible()
 
 
+def test_a_shared_view_is_found_by_everybody_until_it_is_taken_back(page: Page, shared_address: str) -> None:
+    go(page, f"{shared_address}/explore?plot=suite%3Dspeed")
+    page.get_by_role("button", name="Saved views").click()
+    page.get_by_label("Save this page as").fill("All speeds")
+    page.get_by_label("Share it with everybody").check()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("finds the view All speeds")).to_be_visible()
+    page.evaluate("() => localStorage.clear()")  # as another person's browser
+    go(page, f"{shared_address}/status")
+    page.get_by_role("button", name="Saved views").click()
+    page.get_by_role("link", name="All speeds").click()
+    expect(page).to_have_url(f"{shared_address}/explore?plot=suite%3Dspeed")
+    go(page, f"{shared_address}/settings")
+    assert violations(page) == []
+    page.get_by_role("button", name="Stop sharing All speeds").click()
+    expect(page.get_by_role("link", name="All speeds")).to_have_count(0)
+
+
 def test_a_view_with_a_hostile_name_is_text(page: Page, shared_address: str) -> None:
     go(page, f"{shared_address}/status")
     save_view(page, "<img src=x onerror=alert(1)> \u202eabc")

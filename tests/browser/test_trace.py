@@ -321,10 +321,10 @@ def test_several_traces_are_plotted_together(browse: Visit) -> None:
     expect(page.locator("tr[data-trace]")).to_have_count(4)
     for key in ("x", "j", "x"):
         page.keyboard.press(key)
-    expect(page.locator(".legend.series li")).to_have_count(2)
+    expect(page.locator(".legend.series tbody tr")).to_have_count(2)
     expect(page).to_have_url(re.compile("traces=0%2C1"))  # the address follows within a sixth of a second
     page.reload()
-    expect(page.locator(".legend.series li")).to_have_count(2)
+    expect(page.locator(".legend.series tbody tr")).to_have_count(2)
 
 
 def test_more_traces_are_listed_when_asked(browse: Visit) -> None:
@@ -353,7 +353,7 @@ def test_a_formula_is_plotted_and_is_in_the_address(browse: Visit) -> None:
     page.keyboard.press("f")
     page.keyboard.type('ave(filter("benchmark=parse|print"))')
     page.keyboard.press("Enter")
-    expect(page.locator(".legend.series li")).to_have_count(1)
+    expect(page.locator(".legend.series tbody tr")).to_have_count(1)
     page.wait_for_url("**/explore?f=ave*")
     page.get_by_role("button", name="from the plot").click()
     expect(page.locator(".legend.series")).to_have_count(0)
@@ -371,11 +371,11 @@ def test_an_error_in_a_formula_points_at_its_column(browse: Visit, expected_erro
 
 def test_a_plot_has_a_short_address_that_stays(visit: Visit) -> None:
     page = visit("/explore?traces=0,1&f=ave(filter(%22benchmark%3Dload%22))")
-    expect(page.locator(".legend.series li")).to_have_count(3)
+    expect(page.locator(".legend.series tbody tr")).to_have_count(3)
     page.get_by_role("button", name="Short address").click()
     page.wait_for_url("**/explore?keys=*")
     page.reload()
-    expect(page.locator(".legend.series li")).to_have_count(3)
+    expect(page.locator(".legend.series tbody tr")).to_have_count(3)
 
 
 def test_the_error_of_an_invalid_query_is_beside_its_field(browse: Visit, expected_errors: list[str]) -> None:

@@ -81,6 +81,9 @@ GET    /api/v1/openapi.json                   200
 GET    /api/v1/me                             200 200 200 200 200 200 200 200 200 | 200 200 401 401 401
 GET    /api/v1/me/settings                    200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
 PUT    /api/v1/me/settings/{name}             401 200 200 200 200 400 400 400 400 | 401 401 401 401 401
+GET    /api/v1/views                          200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
+PUT    /api/v1/views                          401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
+DELETE /api/v1/views                          401 403 404 404 403 403 403 404 404 | 401 401 401 401 401
 GET    /api/v1/overview                       401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/trends                         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/version                        200 200 200 200 200 200 200 200 200 | 401 401 401 401 401
@@ -283,6 +286,8 @@ class Served:
         column = f"{CALLERS.index(caller)}-{next(self.numbers)}"
         options: Mapping[str, dict[str, Any]] = {
             "PUT /api/v1/me/settings/{name}": {"name": "views", "json": {"value": "[]"}},
+            "PUT /api/v1/views": {"json": {"name": "shared", "url": f"/explore?repository={CLOSED}"}},
+            "DELETE /api/v1/views": {"params": {"name": "no such view"}},
             "GET /api/v1/overview": {"params": {"repository": CLOSED, "since": "1970-01-01T00:00:00Z"}},
             "GET /commit/{name:path}": {"name": closed.commit},
             "GET /api/v1/commits/{revision}": of_closed,

@@ -14,7 +14,7 @@ from tests.server.story import TOKEN
 from knickpoint.access.local_user import local_caller
 from knickpoint.access.settings import AccessSettings, AnyoneRole, SignInKind, SignInSettings
 from knickpoint.access.tokens import create_token
-from knickpoint.answers.me import describe_caller
+from knickpoint.answers.me import SharedView, describe_caller, list_views, share_view
 from knickpoint.instance import Instance
 from knickpoint.instance.config import Config
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
@@ -104,3 +104,35 @@ def test_pages_name_nothing_that_the_caller_would_be_refused(reader: Client, sec
     answer = reader.get("/triage", headers={"authorization": f"Bearer {secret}"})
     assert "<kp-app>" in answer.text
     assert "link" not in answer.headers
+
+
+def test_a_shared_view_is_listed_replaced_and_removed(reader: Client) -> None:
+    for url in ("/explore?query=os%3Dlinux", "/explore?query=os%3Dmac"):
+        answer = reader.ask("PUT", "/api/v1/views", json={"name": "Desktop", "url": url})
+        assert answer.status_code == 200, answer.text
+    expected = {"name": "Desktop", "url": "/explore?query=os%3Dmac", "by": answer.json()["by"]}
+    assert reader.get("/api/v1/views").json() == [expected]
+    assert reader.get(f"{URL}/settings").json()["values"] == {}
+    assert reader.ask("DELETE", "/api/v1/views", params={"name": "Desktop"}).json() == expected
+    assert reader.get("/api/v1/views").json() == []
+    assert reader.ask("DELETE", "/api/v1/views", params={"name": "Desktop"}).status_code == 404
+
+
+@pytest.mark.parametrize("url", ["https://elsewhere.example.org", "//elsewhere.example.org", "explore", "/\\elsewhere"])
+def test_a_shared_view_leads_to_no_other_site(reader: Client, url: str) -> None:
+    answer = reader.ask("PUT", "/api/v1/views", json={"name": "x", "url": url})
+    assert answer.status_code in {400, 422}
+    assert reader.get("/api/v1/views").json() == []
+
+
+def test_a_view_of_one_repository_is_for_its_readers_and_others_for_those_of_all(instance: Instance) -> None:
+    store = instance.store
+    editor = Caller(CallerKind.PERSON, "ada", Grants(frozenset(Permission)), provider="company")
+    for name, url in (("engine", "/explore?repository=engine"), ("all", "/triage")):
+        share_view(store, editor, SharedView(name=name, url=url))
+    reads_engine = Caller(
+        CallerKind.PERSON, "bob", Grants(repositories={"engine": frozenset({Permission.READ})}), provider="company"
+    )
+    assert [view.name for view in list_views(store, editor)] == ["all", "engine"]
+    assert [view.name for view in list_views(store, reads_engine)] == ["engine"]
+    assert list_views(store, Caller(CallerKind.ANYONE, "")) == []

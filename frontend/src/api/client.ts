@@ -30,6 +30,7 @@ import {
   type Formula,
   type Overview,
   type Settings,
+  type SharedView,
   type Trends,
   type Release,
   type Missing,
@@ -298,6 +299,9 @@ export const api = {
     const sent = { method: "POST", headers: { "content-type": "application/octet-stream" }, body };
     return (await (await request(url, signal ? { ...sent, signal } : sent)).json()) as Comparison;
   },
+  sharedViews: (signal?: AbortSignal) => get<SharedView[]>(apiUrl("views"), signal),
+  shareView: (name: string, url: string) => send<SharedView>("PUT", apiUrl("views"), { name, url }),
+  unshareView: (name: string) => remove<SharedView>(apiUrl("views", { name })),
   tokens: (signal?: AbortSignal) => get<Token[]>(apiUrl("tokens"), signal),
   createToken: (token: TokenRequest) => post<NewToken>(apiUrl("tokens"), token),
   revokeToken: (name: string) => remove<Token>(apiUrl(`tokens/${encodeURIComponent(name)}`)),

@@ -37,6 +37,7 @@ export type Formula = Schemas["FormulaAnswer"];
 export type AnnouncementKind = Schemas["AnnouncementKind"];
 export type Overview = Schemas["OverviewAnswer"];
 export type Settings = Schemas["SettingsAnswer"];
+export type SharedView = Schemas["SharedViewAnswer"];
 export type Trend = Schemas["TrendAnswer"];
 export type Trends = Schemas["TrendsAnswer"];
 export type Release = Schemas["ReleaseAnswer"];

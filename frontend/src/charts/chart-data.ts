@@ -213,6 +213,27 @@ export function differInMagnitude(lines: readonly Pick<ChartLine, "unit" | "valu
   return known;
 }
 
+/** The least ratio of the largest value to the least one of which a fitted axis flattens most values. */
+const WIDE = 30;
+
+/** Whether the values of one line differ so much that a logarithmic scale shows more of them. */
+export function spansMagnitudes([line, ...others]: readonly Pick<ChartLine, "unit" | "values">[]): boolean {
+  if (!line || others.length > 0 || line.values.length < 3) return false;
+  const known = spanning.get(line.values) ?? isWide(line.values);
+  spanning.set(line.values, known);
+  return known;
+}
+
+const spanning = new WeakMap<Float64Array, boolean>();
+
+/** Single outliers do not count: the axis leaves them out. */
+function isWide(values: Float64Array): boolean {
+  const sorted = values.toSorted();
+  const trimmed = Math.ceil(sorted.length / 20);
+  const [low, high] = [sorted[trimmed] ?? 0, sorted[sorted.length - 1 - trimmed] ?? 0];
+  return (sorted[0] ?? 0) > 0 && high / low >= WIDE;
+}
+
 function haveDistantMeans(lines: readonly Pick<ChartLine, "unit" | "values">[]): boolean {
   const meansByUnit = new Map<string, number[]>();
   for (const { unit, values } of lines) {

@@ -33,7 +33,11 @@ function legible(ticks: readonly ParamTick[]): ParamTick[] {
     });
 }
 
-export function paramChart({ lines, across, up }: ParamPlot, row: string, column: string) {
+function pathOf(points: ParamPlot["lines"][number]["points"]): string {
+  return points.map((point, place) => `${place ? "L" : "M"}${x(point.x)} ${y(point.y)}`).join("");
+}
+
+export function paramChart({ lines, across, up, isOrdered }: ParamPlot, row: string, column: string) {
   const named = column ? lines : [];
   return html`<div class="pivot-place" tabindex="0" role="region" aria-label="Drawing by params">
       <svg
@@ -52,7 +56,7 @@ export function paramChart({ lines, across, up }: ParamPlot, row: string, column
         )}
         ${lines.map(
           ({ points }, index) =>
-            svg`<g class=${colour(index)}><path class="by-param" d=${points.map((point, place) => `${place ? "L" : "M"}${x(point.x)} ${y(point.y)}`).join("")} />${points.map(
+            svg`<g class=${colour(index)}>${isOrdered ? svg`<path class="by-param" d=${pathOf(points)} />` : null}${points.map(
               (point) => svg`<circle cx=${x(point.x)} cy=${y(point.y)} r="3.5"><title>${point.text}</title></circle>`,
             )}</g>`,
         )}

@@ -1,13 +1,23 @@
 /** The bookmark in the header: a panel with the saved views, and a field that saves the page that is open. */
 
 import { html, nothing } from "lit";
-import { customElement, query, state } from "lit/decorators.js";
-import { ApiError, toApiError } from "../api/client";
+import { customElement, property, query, state } from "lit/decorators.js";
+import { api, ApiError, toApiError, type Caller, type SharedView } from "../api/client";
+import { PUBLISHED } from "../api/published-data";
 import { PageElement } from "../page-element";
 import { currentUrl } from "../routes/address";
 import { routeUrl } from "../routes/routes";
 import { settingsRoute } from "../routes/settings";
-import { keepViews, loadViews, LONGEST_NAME, viewsProblem, withView, type SavedView } from "../state/saved-views";
+import { isAllowedSomewhere } from "../state/access";
+import {
+  keepViews,
+  loadSharedViews,
+  loadViews,
+  LONGEST_NAME,
+  viewsProblem,
+  withView,
+  type SavedView,
+} from "../state/saved-views";
 import { Submission } from "../state/submission";
 import { showToast } from "../state/toasts";
 import { dialogError } from "../templates/access";
@@ -15,7 +25,9 @@ import { noteOverlay } from "../state/overlays";
 
 @customElement("kp-views-menu")
 export class ViewsMenu extends PageElement {
+  @property({ attribute: false }) caller!: Caller;
   @state() private views: readonly SavedView[] = [];
+  @state() private shared: readonly SharedView[] = [];
   private readonly submission = new Submission(this);
   @query("#views-panel") private readonly panel!: HTMLElement | null;
 
@@ -26,27 +38,27 @@ export class ViewsMenu extends PageElement {
       </button>
       <div id="views-panel" class="person-panel" popover @beforetoggle=${this.onToggle} @click=${this.onClick}>
         <h2>Saved views</h2>
-        ${this.views.length > 0 ? this.renderViews() : nothing}
+        ${this.views.length > 0 ? renderViews(this.views) : nothing}
+        ${
+          this.shared.length > 0
+            ? html`<h3>Shared with everybody</h3>
+                ${renderViews(this.shared)}`
+            : nothing
+        }
         <form @submit=${(event: SubmitEvent) => void this.save(event)}>
           <label class="field"
             >Save this page as<input name="name" required maxlength=${LONGEST_NAME} autocomplete="off"
           /></label>
+          ${
+            PUBLISHED === undefined && isAllowedSomewhere(this.caller, "decide")
+              ? html`<label class="choice"><input type="checkbox" name="shared" /> Share it with everybody</label>`
+              : nothing
+          }
           ${dialogError(submission.error)}
           <button class="button small" ?disabled=${submission.sending}>Save</button>
         </form>
         <a href=${routeUrl(settingsRoute)}>Settings</a>
       </div>`;
-  }
-
-  private renderViews() {
-    return html`<ul class="plain saved-views">
-      ${this.views.map(
-        ({ name, url }) =>
-          html`<li>
-            <a href=${url}><bdi>${name}</bdi></a>
-          </li>`,
-      )}
-    </ul>`;
   }
 
   private readonly onToggle = (event: ToggleEvent): void => {
@@ -63,7 +75,7 @@ export class ViewsMenu extends PageElement {
   private async load(): Promise<void> {
     this.submission.show(undefined);
     try {
-      this.views = await loadViews();
+      [this.views, this.shared] = await Promise.all([loadViews(), loadSharedViews()]);
     } catch (thrown) {
       this.submission.show(toApiError(thrown));
     }
@@ -72,18 +84,28 @@ export class ViewsMenu extends PageElement {
   private async save(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     const form = event.target as HTMLFormElement;
-    const text = new FormData(form).get("name");
+    const data = new FormData(form);
+    const text = data.get("name");
     const name = typeof text === "string" ? text.trim() : "";
     if (!name) {
       this.submission.show(new ApiError("The view has no name.", "", "Give it one."));
       return;
     }
+    const url = currentUrl().pathname + currentUrl().search;
     await this.submission.send(async () => {
+      if (data.has("shared")) {
+        await api.shareView(name, url);
+        window.dispatchEvent(new Event("kp-views"));
+        this.panel?.hidePopover();
+        form.reset();
+        showToast({ text: `Everybody who may read this finds the view ${name}.` });
+        return;
+      }
       const before = await loadViews();
       const known = before.find((each) => each.name === name);
       const views = withView(before, {
         name,
-        url: currentUrl().pathname + currentUrl().search,
+        url,
         pinned: known?.pinned ?? false,
       });
       const problem = viewsProblem(views);
@@ -94,6 +116,17 @@ export class ViewsMenu extends PageElement {
       showToast({ text: known ? `The view ${name} leads to this page now.` : `Saved the view ${name}.` });
     });
   }
+}
+
+function renderViews(views: readonly { name: string; url: string; by?: string }[]) {
+  return html`<ul class="plain saved-views">
+    ${views.map(
+      ({ name, url, by }) =>
+        html`<li>
+          <a href=${url}><bdi>${name}</bdi></a> ${by ? html`<span class="faint"><bdi>${by}</bdi></span>` : nothing}
+        </li>`,
+    )}
+  </ul>`;
 }
 
 declare global {

@@ -1,5 +1,7 @@
 /** Pages that a person saved by name, with all that their URL says. */
 
+import { api, type SharedView } from "../api/client";
+import { PUBLISHED } from "../api/published-data";
 import { parseRoute } from "../routes/routes";
 import { personSettings } from "./person-settings";
 
@@ -49,6 +51,12 @@ export function viewsProblem(views: readonly SavedView[]): string | undefined {
 
 export async function loadViews(): Promise<SavedView[]> {
   return parseViews(await personSettings.get("views"));
+}
+
+/** The views that people share with everybody; none where no server keeps them. */
+export async function loadSharedViews(): Promise<SharedView[]> {
+  if (PUBLISHED !== undefined) return [];
+  return (await api.sharedViews()).filter(isView);
 }
 
 /** Keep the views, and send `kp-views` to the window. */

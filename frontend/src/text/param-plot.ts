@@ -19,6 +19,8 @@ export interface ParamPlot {
   lines: readonly { name: string; points: readonly ParamPoint[] }[];
   across: readonly ParamTick[];
   up: readonly ParamTick[];
+  /** Whether the rows are numbers; between others there is nothing that a line could go through. */
+  isOrdered: boolean;
 }
 
 /** From this ratio of the greatest number to the least one on, an axis is logarithmic. */
@@ -37,11 +39,13 @@ function axisOf(low: number, high: number): Axis {
   return (value) => (high > low ? (value - low) / (high - low) : 0.5);
 }
 
+function areNumbers(rows: readonly string[]): boolean {
+  return rows.every((name) => name.trim() !== "" && Number.isFinite(Number(name)));
+}
+
 /** Rows that are all numbers stand where these are; others stand side by side in their order. */
 function placesOf(rows: readonly string[]): ReadonlyMap<string, number> {
-  const numbers = rows.map((name) => (name.trim() ? Number(name) : NaN));
-  const areNumbers = numbers.every(Number.isFinite);
-  const along = areNumbers ? numbers : rows.map((_, index) => index);
+  const along = areNumbers(rows) ? rows.map(Number) : rows.map((_, index) => index);
   const place = axisOf(Math.min(...along), Math.max(...along));
   return new Map(rows.map((name, index) => [name, place(along[index] ?? 0)]));
 }
@@ -94,6 +98,7 @@ export function paramPlotOf(pivot: Pivot, columns: readonly string[]): ParamPlot
         text: `${[row, name].filter(Boolean).join(", ")}: ${valueText(mean, unit)}`,
       })),
     })),
+    isOrdered: areNumbers(rows),
     across: rows.map((row) => ({ at: places.get(row) ?? 0, text: row })),
     up: ticks.map((tick, index) => ({ at: rise(tick), text: texts[index] ?? "" })),
   };

@@ -19,12 +19,32 @@ const TIME_ALIASES: Record<string, TimeUnit> = {
   second: "s",
   seconds: "s",
 };
-const BYTES: readonly [string, number][] = [
-  ["B", 1],
-  ["kB", 1e3],
-  ["MB", 1e6],
-  ["GB", 1e9],
+/** Units that grow by steps: bytes in both ways of counting, hertz, bits and floating-point operations. */
+const LADDERS: readonly (readonly [string, number][])[] = [
+  ["B", "kB", "MB", "GB", "TB"].map((name, step) => [name, 1e3 ** step]),
+  ["KiB", "MiB", "GiB", "TiB"].map((name, step) => [name, 1024 ** step]),
+  ["bit", "kbit", "Mbit", "Gbit"].map((name, step) => [name, 1e3 ** step]),
+  ["Hz", "kHz", "MHz", "GHz"].map((name, step) => [name, 1e3 ** step]),
+  ["FLOPS", "kFLOPS", "MFLOPS", "GFLOPS", "TFLOPS"].map((name, step) => [name, 1e3 ** step]),
 ];
+const SIZE_ALIASES: Record<string, string> = {
+  byte: "B",
+  bytes: "B",
+  Bytes: "B",
+  KB: "kB",
+  kilobytes: "kB",
+  megabytes: "MB",
+  bits: "bit",
+};
+/** What is counted in a second under a short name, which takes a prefix: kops/s. */
+const COUNTED = /^([kMG]?)(ops?|req|it|iter|rows|tx|msgs?|calls|elem|items)$/;
+const PREFIXES: readonly [string, number][] = [
+  ["", 1],
+  ["k", 1e3],
+  ["M", 1e6],
+  ["G", 1e9],
+];
+const PER_SECOND = /^\/s(ec(ond)?)?$/;
 
 export interface Scale {
   /** What a stored value is divided by before it is written. */
@@ -57,15 +77,23 @@ export function scaleFor(magnitude: number, unit: string): Scale {
   const { head, tail } = splitUnit(unit);
   const time = timeUnit(head);
   // Seconds per second are a ratio, whose unit must not change.
-  if (time !== undefined && !/^\/s(ec(ond)?)?$/.test(tail)) {
+  if (time !== undefined && !PER_SECOND.test(tail)) {
     const base = SECONDS[time];
     const [name, factor] = largestStep(size * base, Object.entries(SECONDS));
     return { divisor: factor / base, unit: TIME_SYMBOLS[name as TimeUnit] + tail };
   }
-  const bytes = BYTES.find(([name]) => name === head);
-  if (bytes) {
-    const [name, factor] = largestStep(size * bytes[1], BYTES);
-    return { divisor: factor / bytes[1], unit: name + tail };
+  const named = SIZE_ALIASES[head] ?? head;
+  for (const ladder of LADDERS) {
+    const known = ladder.find(([name]) => name === named);
+    if (!known) continue;
+    const [name, factor] = largestStep(size * known[1], ladder);
+    return { divisor: factor / known[1], unit: name + tail };
+  }
+  const [, prefix = "", counted] = COUNTED.exec(head) ?? [];
+  if (counted && PER_SECOND.test(tail)) {
+    const now = PREFIXES.find(([name]) => name === prefix)?.[1] ?? 1;
+    const [name, factor] = largestStep(size * now, PREFIXES);
+    return { divisor: factor / now, unit: name + counted + tail };
   }
   return { divisor: 1, unit };
 }

@@ -229,7 +229,7 @@ export class App extends PageElement {
         title="API of version ${this.version.value ?? ""}"
         >API</a
       >
-      ${this.mayRead ? html`<kp-views-menu></kp-views-menu>` : nothing}
+      ${caller && this.mayRead ? html`<kp-views-menu .caller=${caller}></kp-views-menu>` : nothing}
       ${caller ? html`<kp-person-menu .caller=${caller}></kp-person-menu>` : nothing}`;
   }
 

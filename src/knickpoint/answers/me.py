@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import Enum
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import Field
 
 from knickpoint.access.exposure import open_port_notice
 from knickpoint.access.settings import SignInKind
 from knickpoint.answers.base import Answer, Text
+from knickpoint.answers.visible_repositories import UnknownError, require, require_everywhere
 from knickpoint.instance.config import Config
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.errors import InputError, NotSignedInError
@@ -165,3 +168,87 @@ def put_setting(store: Store, caller: Caller, name: Setting, value: str) -> Sett
         )
     store.people.put(caller, name.value, value)
     return read_settings(store, caller)
+
+
+# Views that people share: pages of the dashboard under a name.
+
+
+class SharedView(Answer):
+    """A page of the dashboard, with all that its address says."""
+
+    name: Text = Field(min_length=1, max_length=80)
+    url: str = Field(
+        max_length=8_000, pattern=r"^/([^/\\\x00][^\\\x00]*)?$", description="Path and parameters of a page."
+    )
+
+
+class SharedViewAnswer(SharedView):
+    """A view that is shared, and by whom."""
+
+    by: str = Field(description="The name of the caller who shared it.")
+
+
+_MOST_VIEWS: Final = 200
+
+
+def list_views(store: Store, caller: Caller) -> list[SharedViewAnswer]:
+    """List the shared views that the caller may see, by name.
+
+    A view of one repository is for those who may read it; others are for those who may read all repositories.
+    """
+    views = [SharedViewAnswer.model_validate_json(value) for value in store.people.shared().values()]
+    return [view for view in views if _allows(caller, Permission.READ, view.url)]
+
+
+def share_view(store: Store, caller: Caller, view: SharedView) -> SharedViewAnswer:
+    """Share a view, in place of one with the same name.
+
+    Raises:
+        NotSignedInError: it is not known who asks.
+        ForbiddenError: the caller may not decide about what the view or the former one shows.
+        InputError: there are too many.
+    """
+    known = store.people.shared()
+    _require_deciding(caller, view.url)
+    if view.name in known:
+        _require_deciding(caller, SharedViewAnswer.model_validate_json(known[view.name]).url)
+    elif len(known) >= _MOST_VIEWS:
+        raise InputError(f"{_MOST_VIEWS} views are shared already", where=view.name, remedy="Remove one first.")
+    shared = SharedViewAnswer(name=view.name, url=view.url, by=caller.title or caller.name)
+    store.people.share(view.name, shared.model_dump_json())
+    return shared
+
+
+def unshare_view(store: Store, caller: Caller, name: str) -> SharedViewAnswer:
+    """Stop sharing a view.
+
+    Raises:
+        UnknownError: the caller sees no such view.
+        NotSignedInError: it is not known who asks.
+        ForbiddenError: the caller may not decide about what the view shows.
+    """
+    require(caller, Permission.DECIDE)
+    found = next((view for view in list_views(store, caller) if view.name == name), None)
+    if found is None:
+        raise UnknownError(f"there is no shared view {name!r}", where="name", remedy="GET /api/v1/views lists them.")
+    _require_deciding(caller, found.url)
+    store.people.unshare(name)
+    return found
+
+
+def _repository_of(url: str) -> str:
+    return next(iter(parse_qs(urlsplit(url).query).get("repository", [])), "")
+
+
+def _allows(caller: Caller, permission: Permission, url: str) -> bool:
+    repository = _repository_of(url)
+    grants = caller.grants
+    return grants.allow(permission, repository) if repository else permission in grants.everywhere
+
+
+def _require_deciding(caller: Caller, url: str) -> None:
+    repository = _repository_of(url)
+    if repository:
+        require(caller, Permission.DECIDE, repository=repository)
+    else:
+        require_everywhere(caller, Permission.DECIDE)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Row, delete, or_, select, update
 
-from knickpoint.model.access import AuditEntry, AuditKind, Caller, Permission, Token
+from knickpoint.model.access import AuditEntry, AuditKind, Caller, CallerKind, Permission, Token
 from knickpoint.model.errors import AbsentError, InputError, StoreError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.store.array_codec import moment
@@ -358,6 +358,25 @@ class PersonSettings:
         insert = self._database.insert(person_setting).values(**row, **values)
         with self._database.transaction() as connection:
             connection.execute(insert.on_conflict_do_update(index_elements=list(row), set_=values))
+
+    def shared(self) -> dict[str, str]:
+        """Return what people share with everybody, by name."""
+        return self.get(_EVERYBODY)
+
+    def share(self, name: str, value: str) -> None:
+        """Share a value under a name, in place of the former one."""
+        self.put(_EVERYBODY, name, value)
+
+    def unshare(self, name: str) -> bool:
+        """Remove a shared value, and return whether there was one."""
+        row = person_setting.c
+        query = person_setting.delete().where(row.provider == "", row.person == "", row.name == name)
+        with self._database.transaction() as connection:
+            return connection.execute(query).rowcount > 0
+
+
+_EVERYBODY: Final = Caller(CallerKind.PERSON, "")
+"""Stands for all people in the table of settings: nobody signs in with an empty name through no provider."""
 
 
 # Keep a digest of each section of the configuration file that was last used, to notice which sections change.

@@ -4,6 +4,7 @@ import type { Repository, Trace } from "../../api/client";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
 import type { ExploreRoute } from "../../routes/explore";
 import type { HistoryMode } from "../../routes/navigation";
+import type { LegendOrder } from "../../text/line-stats";
 import type { Plot } from "../../state/plot/plot-loader";
 import type { ExploreData } from "./data";
 import type { Graph } from "./graph";
@@ -35,6 +36,12 @@ export interface ExploreContext {
   readonly cursor: number;
   /** The facets of which all values are shown. */
   readonly expandedFacets: ReadonlySet<string>;
+  /** By what the legends are sorted; undefined for the order of the plot. */
+  readonly legendOrder: LegendOrder | undefined;
+  /** Whether the table of a crowd of lines is open. */
+  readonly isLegendExpanded: boolean;
+  sortLegend: (order: LegendOrder | undefined) => void;
+  expandLegend: (isOpen: boolean) => void;
   updateRoute: (part: Partial<ExploreRoute>, mode?: HistoryMode) => void;
   zoomTo: (range: ChartRange | undefined, mode?: HistoryMode) => void;
   queryAfterTyping: (text: string) => void;

@@ -13,6 +13,7 @@ import {
 import "../../charts/overview-strip";
 import type { Scale } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
+import { dateRangeFields } from "../../templates/date-range";
 import { loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { alongField, ownScaleField, scaleField } from "../../templates/scale-field";
@@ -192,6 +193,7 @@ function renderTools(context: ExploreContext) {
         : nothing
     }
     <span class="spring"></span>
+    ${dateRangeFields(context.line.times, range, (chosen) => context.zoomTo(chosen, "push"))}
     ${renderSmoothing(context)} ${alongField(route.along, (along) => context.updateRoute({ along }, "replace"))}
     ${isOne && hasTooManyUnits(graph) ? unitsNote(graph) : scaleField(scale, baseText(context), setScale)}
     ${graphs.some((each) => scaleOf(context, each) === "ratio") ? renderBaseField(context) : nothing}

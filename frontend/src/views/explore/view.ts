@@ -19,6 +19,7 @@ import { LineLoader, MAX_FORMULA_LINES, type FormulaFailure, type Plot } from ".
 import { firstError } from "../../state/resource";
 import { registerShortcuts } from "../../state/shortcuts";
 import { errorNotice } from "../../templates/notice";
+import type { LegendOrder } from "../../text/line-stats";
 import { countText } from "../../text/numbers";
 import type { ExportFormat } from "./context";
 import { ExploreData, type ExploreHost } from "./data";
@@ -45,6 +46,10 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   @property({ attribute: false }) repositories: readonly Repository[] = [];
   @state() cursor = 0;
   @state() expandedFacets: ReadonlySet<string> = new Set();
+  /** By what the legends are sorted; undefined for the order of the plot. */
+  @state() legendOrder: LegendOrder | undefined;
+  /** Whether the table of a crowd of lines is open. */
+  @state() isLegendExpanded = false;
   @state() private isQuerying = false;
   /** What was typed into the field of the query, until the route has it. */
   @state() private typed: string | undefined;
@@ -158,6 +163,14 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     this.typed = typed;
     const apply = (): void => this.updateRoute({ query: typed }, "replace");
     this.queryTimer = window.setTimeout(apply, QUERY_DELAY_MS);
+  }
+
+  sortLegend(order: LegendOrder | undefined): void {
+    this.legendOrder = order;
+  }
+
+  expandLegend(isOpen: boolean): void {
+    this.isLegendExpanded = isOpen;
   }
 
   step(by: number): void {

@@ -49,7 +49,7 @@ export class SettingsView extends PageElement {
       ${error ? errorNotice(error, () => this.submission.show(undefined)) : nothing}
       <div class="settings">
         ${this.renderTheme()} ${this.renderDates()}
-        <kp-views-list></kp-views-list>
+        <kp-views-list .caller=${this.caller}></kp-views-list>
         ${this.renderPerson()}
       </div>`;
   }

@@ -1,17 +1,20 @@
 /** The saved views of a person: open, pin and remove them. */
 
 import { html, nothing } from "lit";
-import { customElement, state } from "lit/decorators.js";
-import { toApiError, type ApiError } from "../../api/client";
+import { customElement, property, state } from "lit/decorators.js";
+import { api, toApiError, type ApiError, type Caller, type SharedView } from "../../api/client";
 import { PageElement } from "../../page-element";
-import { keepViews, loadViews, withoutView, withView, type SavedView } from "../../state/saved-views";
+import { isAllowedSomewhere } from "../../state/access";
+import { keepViews, loadSharedViews, loadViews, withoutView, withView, type SavedView } from "../../state/saved-views";
 import { Submission } from "../../state/submission";
 import { showToast } from "../../state/toasts";
 import { errorNotice } from "../../templates/notice";
 
 @customElement("kp-views-list")
 export class ViewsList extends PageElement {
+  @property({ attribute: false }) caller!: Caller;
   @state() private views: readonly SavedView[] | undefined;
+  @state() private shared: readonly SharedView[] = [];
   @state() private notLoaded: ApiError | undefined;
   private readonly submission = new Submission(this);
   private readonly onViews = (): void => void this.load();
@@ -29,7 +32,7 @@ export class ViewsList extends PageElement {
 
   private async load(): Promise<void> {
     try {
-      this.views = await loadViews();
+      [this.views, this.shared] = await Promise.all([loadViews(), loadSharedViews()]);
       this.notLoaded = undefined;
     } catch (thrown) {
       this.notLoaded = toApiError(thrown);
@@ -45,6 +48,10 @@ export class ViewsList extends PageElement {
       ${views?.length === 0 ? html`<p class="faint">None yet. The bookmark in the header saves the page that is open.</p>` : nothing}
       <ul class="plain saved-views">
         ${(views ?? []).map((view) => this.renderView(view))}
+      </ul>
+      ${this.shared.length > 0 ? html`<h3>Shared with everybody</h3>` : nothing}
+      <ul class="plain saved-views">
+        ${this.shared.map((view) => this.renderShared(view))}
       </ul>
     </section>`;
   }
@@ -71,6 +78,37 @@ export class ViewsList extends PageElement {
         Remove
       </button>
     </li>`;
+  }
+
+  private renderShared({ name, url, by }: SharedView) {
+    return html`<li>
+      <a href=${url}><bdi>${name}</bdi></a> <span class="faint">by <bdi>${by}</bdi></span>
+      ${
+        isAllowedSomewhere(this.caller, "decide")
+          ? html`<button
+              class="button small"
+              aria-label="Stop sharing ${name}"
+              ?disabled=${this.submission.sending}
+              @click=${() => void this.unshare(name, url)}
+            >
+              Stop sharing
+            </button>`
+          : nothing
+      }
+    </li>`;
+  }
+
+  private async unshare(name: string, url: string): Promise<void> {
+    await this.submission.send(async () => {
+      await api.unshareView(name);
+    });
+    if (this.submission.error) return;
+    await this.load();
+    const undo = async (): Promise<void> => {
+      await api.shareView(name, url);
+      await this.load();
+    };
+    showToast({ text: `Nobody finds the view ${name} any more.`, action: { label: "Undo", run: () => void undo() } });
   }
 
   private async removeView(view: SavedView): Promise<void> {

@@ -2,10 +2,11 @@
 
 import { html, nothing } from "lit";
 import type { ChangePoints } from "../../api/client";
-import type { ChartRange, Hovered } from "../../charts/chart-data";
+import { spansMagnitudes, type ChartRange, type Hovered } from "../../charts/chart-data";
 import "../../charts/overview-strip";
 import { pan, zoom } from "../../state/plot/zoom";
 import { statusLabel } from "../../templates/finding";
+import { dateRangeFields } from "../../templates/date-range";
 import { loadingNotice } from "../../templates/notice";
 import { alongField, scaleField } from "../../templates/scale-field";
 import { selectField } from "../../templates/select-field";
@@ -91,6 +92,14 @@ function renderTools(context: TraceContext, { commits: total, summaries }: Chang
   return html`<span class="faint figure"
       >commits ${grouped(shown.first + 1)} to ${grouped(shown.last + 1)} of ${grouped(total)}</span
     >
+    ${
+      (route.scale === "auto" || route.scale === "zero") && spansMagnitudes(context.lines)
+        ? html`<button class="link" @click=${() => context.updateRoute({ scale: "log" })}>
+            The values differ widely: use a logarithmic scale
+          </button>`
+        : nothing
+    }
+    ${dateRangeFields(context.times, range, (chosen) => context.zoomTo(chosen, "push"))}
     ${summaryField(context, summaries)} ${alongField(route.along, (along) => context.updateRoute({ along }))}
     ${scaleField(route.scale, "first level", (scale) => context.updateRoute({ scale }))}
     <div class="button-row">
