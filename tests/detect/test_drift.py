@@ -152,6 +152,12 @@ def test_an_unusual_change_of_an_exact_counter_is_a_step_of_that_size() -> None:
     assert step.size == values[600] - values[599]
 
 
+def test_a_count_that_is_halved_again_and_again_has_a_step_each_time() -> None:
+    small = [300, 0, 0, 75, 0, 0, 44, 0, 0, 120]
+    values = np.cumsum([320_000, *small, -160_000, *small, -90_000, *small, -50_000, *small])
+    assert [step.index for step in find_steps(values)] == [11, 22, 33]
+
+
 def test_whole_numbers_with_noise_are_not_exact() -> None:
     values = np.rint(1000 + 10 * noise(3, 300))
     values[150:] += 40

@@ -54,6 +54,12 @@ This is 3.2 standard deviations where the logarithms of the changes are normal.
 _LEAST_RATIO: Final = 4.0
 """How many times the median change an unusual one is at least."""
 
+_LARGE_SHARE: Final = 0.25
+"""Share of the median value from which a change is unusual, if it is also :data:`_LEAST_RATIO` times the median change.
+
+Where steps are a tenth of all changes, the largest tenth says nothing of what is usual.
+"""
+
 _WANDERING: Final = 2.0
 """A drift moves the level further than the square root of the count of changes times their deviation, so many times."""
 
@@ -106,7 +112,8 @@ def _changes_of(values: Floats) -> _Changes | None:
     clipped = np.clip(known, -large, large)
     if float(clipped[1:] @ clipped[:-1]) <= _RETURNS * float(clipped @ clipped):
         return None
-    bound = max(_LEAST_RATIO * middle, middle * (large / middle) ** _UNUSUAL)
+    large_share = _LARGE_SHARE * float(np.median(np.abs(values)))
+    bound = max(_LEAST_RATIO * middle, min(middle * (large / middle) ** _UNUSUAL, large_share))
     return _Changes(sizes, bound, np.abs(sizes) > bound)
 
 
