@@ -318,6 +318,11 @@ def test_lower_is_better_may_be_a_column_of_its_own() -> None:
     assert [result.better for result in report.runs[0].results] == [Better.LOWER, Better.HIGHER]
 
 
+def test_the_direction_of_a_wide_row_is_that_of_each_of_its_series() -> None:
+    report = csv("commit,benchmark,better,statements,lines\nabc,x,lower,12,3\n")
+    assert [result.better for result in report.runs[0].results] == [Better.LOWER, Better.LOWER]
+
+
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "hello\n", "1,2\n3,4\n", "{}", "name,size\nx,1\n", "# note: a, b\n"])
 def test_other_text_is_not_taken_for_a_table(text: str) -> None:
     assert sniff(text.encode()) == ()

@@ -261,11 +261,12 @@ class _Table:
         return [{**params, "metric": name_and_unit(self.header[index])[0]} for index in self.wide] or [params]
 
     def _add_wide(self, rows: Rows, row: Sequence[Cell], params: dict[str, str], where: str) -> None:
+        better = self.better(row, where)
         for index in self.wide:
             name, unit = name_and_unit(self.header[index])
             named = {**params, "metric": name}
             with rows.failing(named):
-                rows.add(named, self._read(row[index], index, named, where), self.text(row, "unit") or unit)
+                rows.add(named, self._read(row[index], index, named, where), self.text(row, "unit") or unit, better)
 
     def _read(self, cell: Cell, index: int, params: dict[str, str], where: str) -> list[float]:
         """Return the samples of a cell of values, and note that there are some. Raises as :meth:`_samples`."""
