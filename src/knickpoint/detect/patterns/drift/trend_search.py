@@ -64,7 +64,7 @@ def search_trend(values: Floats, places: Places, search: PlaceSearch, least: flo
     steps = searches.fit(places, ())
     sloped: list[Trend] = []
     for start in _starts(values, places):
-        sloped += _sloped_from(start, steps, searches)
+        sloped += _sloped_from(start, steps, searches, least)
         if sloped and _fits(sloped[-1], steps):
             break
     else:
@@ -162,16 +162,16 @@ def _starts(values: Floats, places: Places) -> list[Places]:
     return [start for start in starts if len(start) <= _MOST_STEPS]
 
 
-def _sloped_from(places: Places, steps: Trend, searches: _Searches) -> list[Trend]:
+def _sloped_from(places: Places, steps: Trend, searches: _Searches, least: float) -> list[Trend]:
     """Return models with one slope, two and so on, as long as a further one explains enough.
 
-    None where the first one, beside ``places``, is no better than ``steps``.
+    None where the first one, beside ``places``, is not better than ``steps`` by ``least``.
     """
     found: list[Trend] = []
     trend = searches.fit(places, ())
     for _ in range(_MOST_SLOPES):
         longer = _with_further_slope(trend, searches)
-        if longer is None or not (found or advantage(steps, longer) > 0):
+        if longer is None or not (found or advantage(steps, longer) >= least):
             break
         alternated = _alternated(longer, searches)
         if alternated is None:
