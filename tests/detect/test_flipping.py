@@ -121,10 +121,10 @@ def test_levels_that_never_come_back_are_steps() -> None:
     assert [step.index for step in steps] == [12, 24, 36, 48, 60]
 
 
-def test_while_flipping_is_new_it_makes_at_most_two_findings() -> None:
+def test_while_flipping_is_new_it_makes_at_most_three_findings() -> None:
     values = flip(9, 150)
     found = [len(find_steps(values[:count])) for count in range(10, 151, 2)]
-    assert max(found) <= 2
+    assert max(found) <= 3
     assert found[-1] == 0
 
 
@@ -144,3 +144,21 @@ def test_levels_that_turn_out_to_be_one_are_no_modes() -> None:
     values[250:] *= 1.05
     assert any(abs(step.index - 250) <= 5 for step in find_steps(values))
     assert not explain(values).flipping
+
+
+def test_two_returns_are_not_flipping_and_three_short_visits_are() -> None:
+    draw = np.random.default_rng(3)
+    levels = {"two returns": [0, 8, 0, 8], "three short visits": [0, 8, 0, 8, 0]}
+    flipping = {
+        name: bool(explain(100 + np.repeat(visits, 8) + draw.normal(0, 0.5, 8 * len(visits))).flipping)
+        for name, visits in levels.items()
+    }
+    assert flipping == {"two returns": False, "three short visits": True}
+
+
+def test_a_few_visits_of_twenty_values_are_steps() -> None:
+    levels = np.repeat([0, 8, 0, 8, 0], [60, 20, 20, 20, 60])
+    values = 100 + levels + np.random.default_rng(4).normal(0, 1, levels.size)
+    found = explain(values)
+    assert not found.flipping
+    assert [step.index for step in found.steps] == [60, 80, 100, 120]

@@ -36,6 +36,13 @@ _FEWEST_STEPS: Final = 2
 _FEWEST_RETURNS: Final = 2
 """Visits to a level that was left before: one is a change that was undone."""
 
+_SHORT_VISIT: Final = 12
+_FEWEST_SHORT_VISITS: Final = 3
+"""A series that flips leaves levels soon: so many visits are shorter, beside the first and the last."""
+
+_MANY_RETURNS: Final = 6
+"""Returns from which on visits may be longer: fewer are changes that were undone, as a regression and its fix are."""
+
 _CLEAR: Final = 6.0
 """Distance of the levels, in noise within them, from which visits that the search did not find count as returns."""
 
@@ -133,12 +140,15 @@ def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
 
 
 def _may_flip(visits: Visits, steps: int) -> bool:
-    """Return True if there are enough returns.
+    """Return True if there are enough returns, and enough visits that end soon.
 
     With two steps there is one that the search found, so others must be clear.
     """
     count = visits.levels.size
     if visits.returns < _FEWEST_RETURNS or not 1 < count <= _MOST_MODES:
+        return False
+    soon = np.count_nonzero(visits.lengths[1:-1] < _SHORT_VISIT)
+    if visits.returns < _MANY_RETURNS and soon < _FEWEST_SHORT_VISITS:
         return False
     if steps > _FEWEST_RETURNS:
         return True
