@@ -71,6 +71,20 @@ def test_a_test_that_fails_is_traced_to_its_commit(knick: Knick, repository: Git
     assert again.errors.count("\n") == len(found["probes"])  # all of them are of the journal
 
 
+def test_the_culprit_and_its_parent_are_profiled(knick: Knick, repository: GitRepository, tmp_path: Path) -> None:
+    hashes = project(repository, ["1", "1", "0"])
+    kept = str(tmp_path / "kept")
+    (tmp_path / "check.py").write_text("raise SystemExit(open('value.txt').read() != '1')")
+    profiled = ("--profiler", "cprofile", "--profiles", kept)
+    check = (*profiled, "--", sys.executable, str(tmp_path / "check.py"))
+    ran = knick("bisect", f"{hashes[0]}..HEAD", *check)
+    assert ran.code == 0
+    assert ran.output.startswith(f"Culprit: {hashes[2]}")
+    assert f"knick profile diff {kept}/before {kept}/after" in ran.output
+    refused = knick("bisect", "R1", *check)
+    assert (refused.code, "--profiler needs a range of one repository" in refused.errors) == (2, True)
+
+
 def test_a_search_of_pass_and_fail_counts_the_commits_that_it_did_not_try(
     knick: Knick, repository: GitRepository
 ) -> None:

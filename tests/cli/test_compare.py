@@ -58,6 +58,26 @@ def test_equal_commits_may_be_merged(knick: Knick, repository: GitRepository) ->
     assert "May be merged" in Path("comment.md").read_text()
 
 
+def test_both_sides_are_profiled_after_the_verdict_and_the_profiles_are_kept(
+    knick: Knick, repository: GitRepository, tmp_path: Path
+) -> None:
+    project(repository, [10.0, 11.0])
+    kept = tmp_path / "kept"
+    ran = _compare(knick, "--profiler", "cprofile", "--profiles", str(kept))
+    assert ran.code == 1
+    assert "2 regressed" in ran.output
+    assert f"knick profile diff {kept}/before {kept}/after --html FILE draws them." in ran.output
+    assert [len(list((kept / side).iterdir())) for side in ("before", "after")] == [5, 5]
+    assert "total changed by" in ran.output or " in " in ran.output.splitlines()[-2]
+
+
+def test_a_profiler_that_is_missing_changes_no_verdict(knick: Knick, repository: GitRepository) -> None:
+    project(repository, [10.0, 11.0])
+    ran = _compare(knick, "--profiler", "no-such-profiler {out}")
+    assert ran.code == 1
+    assert "Not profiled: the profiler 'no-such-profiler' is not installed." in ran.errors
+
+
 _PARTS = ("load", "render", "machine")
 _TESTS = """
 import os, pathlib

@@ -208,7 +208,12 @@ class Comparison:
         decided = sum(each.settled for each in self.judge.benchmarks)
         self.progress(f"{name}: {decided:,} of {len(self.judge.benchmarks):,} benchmarks decided")
 
-    def _measure(self, side: str) -> ProbeResult:
+    def run_with(self, side: int, recipe: RecipeSettings) -> ProbeResult:
+        """Run another command at a side, 0 for the base: nothing of it counts."""
+        with self._slot():
+            return self._measure(_SIDES[side], recipe)
+
+    def _measure(self, side: str, recipe: RecipeSettings | None = None) -> ProbeResult:
         """Run the command of one side once."""
         request = self.request
         self._probes += 1
@@ -216,7 +221,7 @@ class Comparison:
         job = ProbeJob(
             f"compare-{self._probes}",
             Target(commit),
-            request.recipe,
+            recipe or request.recipe,
             {"": request.location},
             "compare",
             ingest=request.ingest,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
+from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options, profiler_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, minimum_effect_option
@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Judge the rounds that --keep wrote, and build and measure nothing.",
 )
+@profiler_options
 @click.option("--all", "everything", is_flag=True, help="Include unchanged benchmarks.")
 @instance_option
 @format_option
@@ -126,6 +127,8 @@ def command(
     merge_base: bool,
     keep: Path | None,
     rounds: Path | None,
+    profiler: str,
+    profiles: Path | None,
     everything: bool,
     instance: str | None,
     output: OutputFormat,
@@ -141,6 +144,8 @@ def command(
     measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
     """
     from knickpoint.bisect.comparison import MOST_ROUNDS, ComparisonRules, judge_kept
+    from knickpoint.bisect.profiling import read_profiler
+    from knickpoint.cli.commands.bisect.profiled import show_profiles
     from knickpoint.cli.commands.check.printing import print_gate, read_targets
     from knickpoint.gate import GateOptions, judge_rounds
     from knickpoint.instance import Config
@@ -161,12 +166,18 @@ def command(
     request, space = _request(base, head, options, config, merge_base=merge_base, measures=rounds is None)
     request = replace(request, rules=rules, minutes=minutes)
     noise = partial(_noise, instance, request) if config else _no_noise
+    tool = read_profiler(profiler) if profiler else None
+    if rounds is not None and tool is not None:
+        raise InputError("--profiler has nothing to run beside --rounds", remedy="Leave one of them out.")
+    comparison = _prepare(request, options, space, noise)
     if rounds is not None:
         end, interrupted = judge_kept(rounds, request, noise), False
     else:
-        end, interrupted = _run(_prepare(request, options, space, noise), keep)
+        end, interrupted = _run(comparison, keep)
     report = judge_rounds(end, request, GateOptions(fail_on=fail_on, name=name), config or Config())
     print_gate(report, output, everything=everything, targets=targets, instance=instance)
+    if tool is not None and end.rounds and not interrupted:
+        show_profiles(tool, request.recipe, comparison.run_with, profiles, err=output is not OutputFormat.TEXT)
     raise click.exceptions.Exit(INTERRUPTED if interrupted else report.exit_code)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.bisect.runner.probe import CANNOT_START
-from knickpoint.cli.commands.bisect.options import SearchOptions, search_options
+from knickpoint.cli.commands.bisect.options import SearchOptions, profiler_options, search_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.commands.bisect.simulate import WithSimulation
 from knickpoint.cli.exit_codes import INTERRUPTED
@@ -22,7 +22,10 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from knickpoint.bisect.coordinator import BisectionAnswer
+    from knickpoint.bisect.profiling import Profiler
     from knickpoint.cli.commands.bisect.live import LiveView
     from knickpoint.cli.commands.bisect.search import Search
 
@@ -34,6 +37,7 @@ _CHANGE: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
 @click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
 @click.option("--resume", is_flag=True, help="Continue the same search after it was interrupted or killed.")
 @click.option("--dry-run", is_flag=True, help="Estimate the cost; run nothing.")
+@profiler_options
 @instance_option
 @format_option
 @search_options
@@ -41,6 +45,8 @@ def command(
     search: str,
     *,
     options: SearchOptions,
+    profiler: str,
+    profiles: Path | None,
     resume: bool,
     dry_run: bool,
     instance: str | None,
@@ -54,6 +60,10 @@ def command(
 
     The exit code is 0 with a culprit, 1 without, 2 when the command failed.
     """
+    if profiler and (_CHANGE.fullmatch(search) or options.also):
+        raise InputError(
+            "--profiler needs a range of one repository", where=search, remedy="Run: knick bisect GOOD..BAD."
+        )
     if _CHANGE.fullmatch(search):
         if options.also:
             raise InputError("--also needs a range", where=search, remedy="Run: knick bisect GOOD..BAD --also …")
@@ -63,22 +73,39 @@ def command(
             click.echo(change_cost(search, options, instance, output), nl=False)
             return
         bisect_change(search, options, instance, output, resume=resume)
-    _bisect_range(search, options, instance, output, resume=resume, dry_run=dry_run)
-
-
-def _bisect_range(
-    text: str, options: SearchOptions, instance: str | None, output: OutputFormat, *, resume: bool, dry_run: bool
-) -> None:
-    from knickpoint.cli.commands.bisect.answer import render_answer
+    from knickpoint.bisect.profiling import read_profiler
     from knickpoint.cli.commands.bisect.search import prepare_search
 
-    search = prepare_search(text, options, instance)
+    tool = read_profiler(profiler) if profiler else None
+    planned = prepare_search(search, options, instance)
     if dry_run:
         from knickpoint.cli.commands.bisect.dry_run import render_dry_run
 
-        click.echo(render_dry_run(search.planned, output), nl=False)
+        click.echo(render_dry_run(planned.planned, output), nl=False)
         return
-    if options.also:
+    answer = _bisect_range(planned, output, resume=resume)
+    if tool is not None and answer.state is BisectionState.CULPRIT:
+        _profile(planned, answer.places[0], tool, profiles, err=output is not OutputFormat.TEXT)
+    raise click.exceptions.Exit(0 if answer.state is BisectionState.CULPRIT else 1)
+
+
+def _profile(search: Search, place: int, profiler: Profiler, keep: Path | None, *, err: bool) -> None:
+    """Profile the culprit and the commit before it, on this machine."""
+    from knickpoint.bisect.comparison import Comparison, ComparisonRequest
+    from knickpoint.bisect.pool import machine_name
+    from knickpoint.bisect.runner import Workspace
+    from knickpoint.cli.commands.bisect.profiled import show_profiles
+
+    places, recipe = search.bisection.places, search.bisection.recipe
+    request = ComparisonRequest(search.bisection.locations[""], places[place - 1], places[place], recipe)
+    ends = Comparison(request, Workspace(search.workspace, search.pool.space_megabytes), machine_name())
+    show_profiles(profiler, recipe, ends.run_with, keep, err=err)
+
+
+def _bisect_range(search: Search, output: OutputFormat, *, resume: bool) -> BisectionAnswer:
+    from knickpoint.cli.commands.bisect.answer import render_answer
+
+    if search.options.also:
         from knickpoint.cli.commands.bisect.two_repositories import bisect_two
 
         bisect_two(search, output, resume=resume)
@@ -90,7 +117,7 @@ def _bisect_range(
     inside = search.inside_line(answer.places[0]) if found else ""
     note = "; ".join(filter(None, (search.range.note, search.known)))
     click.echo(render_answer(answer, commits, output, reproduce=reproduce, inside=inside, note=note), nl=False)
-    raise click.exceptions.Exit(0 if found else 1)
+    return answer
 
 
 def _check_command(answer: BisectionAnswer) -> None:

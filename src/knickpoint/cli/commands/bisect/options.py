@@ -297,6 +297,23 @@ _OPTIONS: Final = (
 )
 
 
+def profiler_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that measure the ends again under a profiler: ``profiler`` and ``profiles``."""
+    chosen = click.option(
+        "--profiler",
+        default="",
+        metavar="NAME",
+        help="Measure both ends again under this profiler once it is decided, and name the functions that changed: "
+        "py-spy, perf, callgrind, cprofile, or a command such as 'samply record --save-only -o {out} -- {command}'.",
+    )
+    kept = click.option(
+        "--profiles",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Keep the profiles in this new directory, for knick profile diff and knick import.",
+    )
+    return chosen(kept(command))
+
+
 def default_workspace() -> Path:
     """Return the directory below the user's cache in which commits are checked out."""
     from knickpoint.bisect.runner.machine_slots import user_cache

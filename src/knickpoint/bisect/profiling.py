@@ -1,0 +1,204 @@
+"""Measure two commits again under a profiler, in turns, after it is decided which is slower; no value depends on it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from knickpoint.bisect.settings import RecipeSettings
+from knickpoint.model.bisection import ProbeOutcome, ProbeResult
+from knickpoint.model.errors import InputError, KnickpointError
+
+if TYPE_CHECKING:
+    from knickpoint.profiles import Profile
+
+PROFILES: Final = 5
+"""Profiles a side: five are good, see ``docs/guide/profiles.md``."""
+_EXACT_PROFILES: Final = 2
+
+_OUT: Final = "{out}"
+_COMMAND: Final = "{command}"
+_PERF_SECONDS: Final = 600
+_PYTHON_OPTIONS: Final = frozenset({"-X", "-W"})
+"""Options of Python that have a value in the word behind them."""
+
+
+class ProfilerError(KnickpointError):
+    """There is no profile; what was measured without the profiler stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profiler:
+    """A profiler: the words of its command, with ``{out}`` and ``{command}``, and what to do where it is forbidden."""
+
+    name: str
+    words: tuple[str, ...]
+    remedy: str
+    profiles: int = PROFILES
+
+    def over(self, measure: Sequence[str], out: Path) -> tuple[str, ...]:
+        """Return the command that profiles ``measure`` and writes into ``out``.
+
+        Raises:
+            InputError: cProfile is to profile something else than a script or a module of Python.
+        """
+        if self.name == "cprofile":
+            return _with_cprofile(measure, out)
+        found: list[str] = []
+        for word in self.words:
+            found += measure if word == _COMMAND else [word.replace(_OUT, str(out))]
+        return tuple(found)
+
+
+_KNOWN: Final[Mapping[str, Profiler]] = {
+    each.name: each
+    for each in (
+        Profiler(
+            "py-spy",
+            ("py-spy", "record", "--format", "raw", "--rate", "250", "--subprocesses", "-o", _OUT, "--", _COMMAND),
+            "Install it with pip install py-spy. In a container it needs --cap-add SYS_PTRACE.",
+        ),
+        Profiler(
+            "perf",
+            ("perf", "record", "-q", "-g", "-o", _OUT, "--", _COMMAND),
+            "Install perf (linux-perf), and allow it with sysctl kernel.perf_event_paranoid=1; in a container it needs "
+            "--cap-add PERFMON. Callgrind needs no permission.",
+        ),
+        Profiler(
+            "callgrind",
+            (
+                *("valgrind", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={_OUT}.%p"),
+                *("--error-exitcode=0", "-q", _COMMAND),
+            ),
+            "Install valgrind.",
+            _EXACT_PROFILES,
+        ),
+        Profiler("cprofile", (), "Name a script or a module of Python after --."),
+    )
+}
+
+NAMES: Final = tuple(_KNOWN)
+
+
+def read_profiler(text: str) -> Profiler:
+    """Return the profiler of this name, or that of a command with ``{out}`` for the file that it writes.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if text in _KNOWN:
+        return _KNOWN[text]
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError:
+        words = ()
+    if not any(_OUT in word for word in words):
+        raise InputError(
+            f"{text!r} is no known profiler, and no command with {_OUT}",
+            where="--profiler",
+            remedy=f"Use {', '.join(NAMES)}, or a command such as 'samply record --save-only -o {_OUT} -- {_COMMAND}'.",
+        )
+    words = words if _COMMAND in words else (*words, _COMMAND)
+    return Profiler(words[0], words, "Try the command by hand in a checkout.")
+
+
+def record_profiles(
+    profiler: Profiler,
+    recipe: RecipeSettings,
+    run: Callable[[int, RecipeSettings], ProbeResult],
+    directory: Path,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[list[Profile], list[Profile]]:
+    """Profile both sides in turns, and return the profiles before and after; the files stay in ``directory``.
+
+    ``run`` makes a probe of a side (0 for the one before) with another recipe.
+
+    Raises:
+        ProfilerError: the profiler is missing or forbidden, failed, or wrote nothing that can be read.
+        InputError: it cannot profile such a command.
+    """
+    from knickpoint.profiles import read_profile
+
+    # One name for what each run writes: with another command, the commit would be built again.
+    out = directory / "recorded"
+    profiled = replace(recipe, measure=profiler.over(recipe.measure, out), results=(), repeats=1)
+    if not shutil.which(profiled.measure[0]):
+        raise ProfilerError(f"the profiler {profiled.measure[0]!r} is not installed", remedy=profiler.remedy)
+    sides: tuple[list[Profile], list[Profile]] = ([], [])
+    for number in range(1, profiler.profiles + 1):
+        for side in (0, 1) if number % 2 else (1, 0):
+            progress(f"profile {number} of {profiler.profiles}, {('before', 'after')[side]}")
+            result = run(side, profiled)
+            try:
+                # A command that fails at the bad end of a bisection has a profile all the same.
+                path = _written(profiler, out, directory / ("before", "after")[side] / f"{number}.profile", result)
+                sides[side].append(read_profile(path.read_bytes(), str(path)))
+            except (KnickpointError, OSError) as error:
+                raise ProfilerError(f"{profiler.name} gave no profile: {error}", remedy=profiler.remedy) from error
+    return sides
+
+
+def _written(profiler: Profiler, out: Path, kept: Path, result: ProbeResult) -> Path:
+    """Move the file that the profiler wrote to ``kept``, and return it; of several, that of the process that cost most.
+
+    Raises:
+        ProfilerError: there is none.
+    """
+    found = [path for path in (out, *out.parent.glob(f"{out.name}.*")) if path.is_file() and path.stat().st_size]
+    if not found or result.outcome not in {ProbeOutcome.PASSED, ProbeOutcome.FAILED}:
+        raise ProfilerError(result.reason or "it wrote no file")
+    largest = max(found, key=lambda path: path.stat().st_size)
+    for path in found:
+        if path != largest:
+            path.unlink()  # of a process that only started another one
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    return _folded(largest, kept) if profiler.name == "perf" else largest.rename(kept)
+
+
+def _folded(data: Path, kept: Path) -> Path:
+    """Write the samples of perf as folded stacks in place of its own file."""
+    command = ["perf", "script", "-i", str(data), "-F", "comm,ip,sym,dso"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PERF_SECONDS, check=False)  # noqa: S603
+    if done.returncode:
+        raise ProfilerError(f"perf script failed: {done.stderr.strip()[-200:]}")
+    kept.write_text(fold_perf_script(done.stdout), encoding="utf-8")
+    data.unlink()
+    return kept
+
+
+def fold_perf_script(text: str) -> str:
+    """Return the samples that ``perf script`` prints as folded stacks: blocks of lines, the innermost frame first."""
+    stacks: Counter[str] = Counter()
+    for block in text.split("\n\n"):
+        frames = []
+        for line in block.splitlines():
+            words = line.split(maxsplit=1)
+            if len(words) == 2 and line[:1].isspace():
+                symbol, _, place = words[1].rpartition(" (")
+                name = symbol.rpartition("+0x")[0] or symbol
+                frames.append((name if name != "[unknown]" else f"[{place.rstrip(')')}]").replace(";", ":"))
+        if frames:
+            stacks[";".join(reversed(frames))] += 1
+    return "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))
+
+
+def _with_cprofile(measure: Sequence[str], out: Path) -> tuple[str, ...]:
+    """Return the command of Python with cProfile before its script or module."""
+    program, *rest = measure or ("",)
+    place = 0
+    while place < len(rest) and rest[place].startswith("-") and rest[place] not in {"-m", "-c", "-"}:
+        place += 2 if rest[place] in _PYTHON_OPTIONS else 1
+    is_python = Path(program).name.startswith(("python", "pypy"))
+    if not is_python or place >= len(rest) or rest[place] in {"-c", "-"}:
+        raise InputError(
+            "cProfile profiles a script or a module of Python",
+            where=shlex.join(measure),
+            remedy="Let the command begin with python, as in python bench.py; or use py-spy.",
+        )
+    return (program, *rest[:place], "-m", "cProfile", "-o", str(out), *rest[place:])

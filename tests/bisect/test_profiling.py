@@ -1,0 +1,107 @@
+"""Profilers on demand: the command that each runs, what of several files counts, and what is said where there is none."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from knickpoint.bisect.profiling import ProfilerError, fold_perf_script, read_profiler, record_profiles
+from knickpoint.bisect.settings import RecipeSettings
+from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
+from knickpoint.model.errors import InputError
+
+RECIPE = RecipeSettings("test", measure=("python3", "bench.py", "--fast"), results=("out.json",), repeats=3)
+
+
+def test_the_command_stands_in_the_place_that_a_template_names_or_at_its_end(tmp_path: Path) -> None:
+    command = ("./bench", "a b")
+    assert read_profiler("tool -o {out} {command} --after").over(command, tmp_path) == (
+        *("tool", "-o", str(tmp_path), "./bench", "a b", "--after"),
+    )
+    assert read_profiler("tool --to={out}").over(command, tmp_path) == ("tool", f"--to={tmp_path}", "./bench", "a b")
+
+
+@pytest.mark.parametrize("text", ["gprof", "tool -o file", "'"])
+def test_what_is_neither_a_profiler_nor_a_template_is_refused_with_both(text: str) -> None:
+    with pytest.raises(InputError, match="no known profiler") as refused:
+        read_profiler(text)
+    assert "py-spy, perf, callgrind, cprofile" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("python3", "b.py", "-x"), ("python3", "-m", "cProfile", "-o", "OUT", "b.py", "-x")),
+        (
+            ("python3", "-S", "-X", "dev", "-m", "b"),
+            ("python3", "-S", "-X", "dev", "-m", "cProfile", "-o", "OUT", "-m", "b"),
+        ),
+    ],
+)
+def test_cprofile_stands_before_the_script_or_the_module(command: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    assert read_profiler("cprofile").over(command, Path("OUT")) == expected
+
+
+@pytest.mark.parametrize("command", [("make", "bench"), ("python3", "-c", "pass"), ("python3",)])
+def test_cprofile_refuses_what_is_neither(command: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match="a script or a module of Python"):
+        read_profiler("cprofile").over(command, Path("OUT"))
+
+
+def _result(outcome: ProbeOutcome, reason: str = "") -> ProbeResult:
+    return ProbeResult("p", Target("c"), "here", outcome, datetime.now(UTC), 1.0, reason=reason)
+
+
+def test_both_sides_are_profiled_in_turns_by_one_command_and_the_largest_file_counts(tmp_path: Path) -> None:
+    sides: list[int] = []
+    commands: set[tuple[str, ...]] = set()
+
+    def run(side: int, recipe: RecipeSettings) -> ProbeResult:
+        assert (recipe.results, recipe.repeats) == ((), 1)
+        sides.append(side)
+        commands.add(recipe.measure)
+        Path(f"{recipe.measure[1]}.1").write_text("make 1\n")
+        Path(f"{recipe.measure[1]}.2").write_text(f"main;parse {100 + 50 * side}\nmain;load 20\n")
+        return _result(ProbeOutcome.PASSED)
+
+    profiler = read_profiler(f"{sys.executable} {{out}}")
+    before, after = record_profiles(profiler, RECIPE, run, tmp_path)
+    assert sides == [0, 1, 1, 0, 0, 1, 1, 0, 0, 1]
+    assert len(commands) == 1
+    assert ({each.total for each in before}, {each.total for each in after}) == ({120.0}, {170.0})
+    assert sorted(path.name for path in (tmp_path / "after").iterdir()) == [f"{k}.profile" for k in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    ("profiler", "outcome", "message"),
+    [
+        ("no-such-profiler {out}", ProbeOutcome.PASSED, "the profiler 'no-such-profiler' is not installed"),
+        (f"{sys.executable} {{out}}", ProbeOutcome.FAILED, "gave no profile: test ended with exit code 255"),
+        (f"{sys.executable} {{out}}", ProbeOutcome.PASSED, "it wrote no file"),
+    ],
+)
+def test_a_missing_or_forbidden_profiler_is_named(
+    profiler: str, outcome: ProbeOutcome, message: str, tmp_path: Path
+) -> None:
+    reason = "" if outcome is ProbeOutcome.PASSED else "test ended with exit code 255"
+    with pytest.raises(ProfilerError, match=message):
+        record_profiles(read_profiler(profiler), RECIPE, lambda *_: _result(outcome, reason), tmp_path)
+
+
+def test_what_perf_prints_becomes_folded_stacks() -> None:
+    printed = """bench
+\t    5594 parse_row+0x1f (/usr/bin/bench)
+\t    11aa main+0x3 (/usr/bin/bench)
+
+bench
+\t    5594 parse_row+0x22 (/usr/bin/bench)
+\t    11aa main+0x3 (/usr/bin/bench)
+
+bench
+\t    7f11 [unknown] (/usr/lib/libc.so.6)
+
+"""
+    assert fold_perf_script(printed) == "[/usr/lib/libc.so.6] 1\nmain;parse_row 2\n"
