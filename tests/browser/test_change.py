@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.browser.conftest import violations
+from tests.server.story import make_instance
+
+from knickpoint.instance import Instance, open_instance, rank_new_suspects
+from knickpoint.model.params import decode_key
+from knickpoint.profiles import ProfileBuilder, ValueKind, pack_profile
+from knickpoint.server import serving
+from knickpoint.store.profiles import ProfileWrite
 
 pytestmark = pytest.mark.browser
 
@@ -59,3 +68,45 @@ def test_lists_lead_to_the_page_of_a_change(browse: Visit) -> None:
     page = browse("/")
     page.get_by_role("table", name="The worst of them").get_by_role("link", name="slower").first.click()
     expect(page).to_have_url(re.compile(r"/change/R1$"))
+
+
+def test_the_page_draws_where_the_cost_changed_and_its_address_keeps_the_view(page: Page, tmp_path: Path) -> None:
+    make_instance(tmp_path / "profiled")
+    with open_instance(tmp_path / "profiled") as instance, serving(instance) as address:
+        key = _profile_both_sides(instance)
+        page.goto(f"{address.rstrip('/')}/change/R{key}")
+        region = page.get_by_role("region", name="Where the cost changed")
+        expect(region).to_contain_text(" in helper (src/helper.py:12).")
+        graph = region.locator("#graph")
+        graph.focus()
+        for name in ("ArrowDown", "ArrowDown", "Enter"):
+            page.keyboard.press(name)
+        expect(region.locator("#detail")).to_contain_text("helper:")
+        expect(page).to_have_url(re.compile(r"flame=.*zoom"))
+        page.keyboard.press("/")
+        page.keyboard.type("ah")  # no decision is made: these keys belong to the search field
+        expect(page.get_by_role("button", name="Acknowledge")).to_be_visible()
+        expect(page).to_have_url(re.compile(r"search%3Dah"))
+        page.reload()
+        expect(region.locator("#search")).to_have_value("ah")
+        assert violations(page) == []
+
+
+def _profile_both_sides(instance: Instance) -> int:
+    """Keep profiles before and after a change, of which a function has half of the cost more, and return the change."""
+    store = instance.store
+    repository = store.commits.repositories()[0]
+    key, place = min(store.findings.groups.suspect_ranges(repository).items())
+    lead = store.findings.change(key).members[0]
+    benchmark = decode_key(lead.key)["benchmark"]
+    for slot, cost in ((place.previous, 100.0), (place.slot, 100.0 * (1 + lead.numbers.relative_size))):
+        builder = ProfileBuilder()
+        main, helper = builder.frame("main", "src/main.py", 1), builder.frame("helper", "src/helper.py", 12)
+        builder.add_path([main], 50.0)
+        builder.add_path([main, helper], cost - 50.0)
+        content = pack_profile(builder.build("made", ValueKind.INSTRUCTIONS, "instructions"))
+        name = f"{benchmark}:{slot}"
+        write = ProfileWrite(slot, name, benchmark, "", content, "made", "instructions", "instructions", name, 1)
+        store.profiles.write(repository, write)
+    rank_new_suspects(instance)
+    return key

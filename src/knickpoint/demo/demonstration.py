@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from knickpoint.demo.history import Comparison, Found, compare, plan
-from knickpoint.demo.measurement import check_out, make_repository, measure, write_results
+from knickpoint.demo.history import CHANGES, LAST_RANGE, Comparison, Found, compare, plan
+from knickpoint.demo.measurement import check_out, make_repository, measure, profile_benchmark, write_results
 from knickpoint.ingest import import_files
 from knickpoint.instance import Instance, create_instance, rank_new_suspects
 from knickpoint.model.errors import ConfigError, KnickpointError
@@ -58,14 +58,24 @@ def _found(instance: Instance, hashes: list[str]) -> list[Found]:
     ]
 
 
-def _benchmark(results: Path, repository: Path, revisions: Sequence[str], *, rounds: int, progress: Progress) -> None:
-    """Check out and measure ``revisions``, and write the results files into ``results``."""
+def _benchmark(
+    results: Path,
+    repository: Path,
+    revisions: Sequence[str],
+    profiled: Sequence[str],
+    *,
+    rounds: int,
+    progress: Progress,
+) -> None:
+    """Check out and measure ``revisions``, and write results into ``results`` and profiles beside it."""
     checkouts = {revision: results.parent / "checkouts" / revision for revision in revisions}
     for revision, checkout in checkouts.items():
         check_out(repository, revision, checkout)
     with progress("Benchmarking") as advance:
         samples = measure(checkouts, rounds=rounds, progress=advance)
     write_results(samples, results)
+    around = {revision: checkouts[revision] for revision in profiled}
+    profile_benchmark(CHANGES[-1].benchmarks[0], around, results.parent / "profiles")
     shutil.rmtree(results.parent / "checkouts")
 
 
@@ -112,18 +122,25 @@ def run_demonstration(
     announce(f"Made a git repository of {len(hashes)} commits in {repository}.")
     # Its benchmarks.
     revisions = [hashes[position] for position in benchmarked]
-    _benchmark(directory / "results", repository, revisions, rounds=rounds, progress=progress)
-    announce(f"Benchmarked {len(benchmarked)} of them, {rounds} processes each, in turn and beside a reference.")
+    around = [hashes[position] for position in LAST_RANGE]
+    _benchmark(directory / "results", repository, revisions, around, rounds=rounds, progress=progress)
+    announce(
+        f"Benchmarked {len(benchmarked)} of them, {rounds} processes each, in turn and beside a reference. Profiled"
+        f" {CHANGES[-1].benchmarks[0]} before and after its last change."
+    )
     # An instance, the results, and the findings.
     with create_instance(
         directory, name="Demonstration", repositories={_REPOSITORY: str(repository.resolve())}, as_work=True
     ) as instance:
         with progress("Importing") as advance:
-            summary = import_files(instance, [directory / "results"], progress=advance)
+            summary = import_files(instance, [directory / "results", directory / "profiles"], progress=advance)
         if summary.failed:
             raise KnickpointError("the import failed", where=str(directory), remedy="\n".join(summary.lines()))
         _add_recipe(directory)
-        announce(f"Imported {len(summary.files)} results files: {summary.new_traces} traces.")
+        profiles = sum(bool(file.profile) for file in summary.files)
+        announce(
+            f"Imported {len(summary.files) - profiles} results files and {profiles} profiles: {summary.new_traces} traces."
+        )
         with progress("Checking traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)
         rank_new_suspects(instance)

@@ -127,6 +127,64 @@ def write_results(samples: Mapping[str, Mapping[str, Sequence[float]]], director
     return paths
 
 
+# Profile a benchmark: the same calls each time, so that samples can be compared.
+
+
+PROFILES: Final = 4
+"""Profiles a commit."""
+
+_PROFILED_CALLS: Final = 25_000
+
+_SAMPLER: Final = """
+import collections, os, signal, sys
+here = os.getcwd() + "/"
+sys.path[:0] = [here, here + "benchmarks"]
+import suite
+samples = collections.Counter()
+def sample(_, frame):
+    stack = []
+    while frame is not None:
+        code = frame.f_code
+        stack.append(f"{code.co_name} ({code.co_filename.removeprefix(here)}:{code.co_firstlineno})")
+        frame = frame.f_back
+    samples[";".join(reversed(stack))] += 1
+run = getattr(suite, sys.argv[1])()
+signal.signal(signal.SIGPROF, sample)
+signal.setitimer(signal.ITIMER_PROF, 0.004, 0.004)
+for _ in range(int(sys.argv[2])):
+    run()
+signal.setitimer(signal.ITIMER_PROF, 0)
+print("\\n".join(f"{stack} {count}" for stack, count in samples.items()))
+"""
+"""Samples where Python is each 4 ms of processor time, and prints folded stacks; a tracing profiler slows calls down."""
+
+
+def profile_benchmark(benchmark: str, checkouts: Mapping[str, Path], directory: Path) -> list[Path]:
+    """Write profiles of a benchmark at each revision, in turns; the directory of a profile has its revision as name.
+
+    Raises:
+        ServiceError: the benchmark failed.
+    """
+    paths = []
+    for number in range(1, PROFILES + 1):
+        for revision, checkout in checkouts.items():
+            done = subprocess.run(  # noqa: S603
+                [sys.executable, "-S", "-c", _SAMPLER, benchmark, str(_PROFILED_CALLS)],
+                cwd=checkout,
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT_SECONDS,
+                check=False,
+            )
+            if done.returncode:
+                raise ServiceError(f"the profile failed: {done.stderr.strip()[-200:]}", where=str(checkout))
+            path = directory / revision / f"{benchmark}.{number}.folded"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(done.stdout)
+            paths.append(path)
+    return paths
+
+
 # Create the git repository of textmill, and check out its commits.
 
 

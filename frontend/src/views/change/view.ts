@@ -325,11 +325,12 @@ export class ChangeView extends PageElement {
     const error = firstError([this.flame]);
     return html`<section class="part" aria-labelledby="profiles-title">
       <h2 id="profiles-title">Where the cost changed</h2>
-      <p class="wide-note">${cause.sentence}</p>
+      <p>${cause.sentence}</p>
       <p class="faint">${profilesText(cause)}</p>
       ${
         value
           ? html`<kp-flame-graph
+              class="inner"
               .shown=${this.route.flame}
               .data=${value}
               @kp-flame=${(event: CustomEvent<string>) => navigate(changeRoute(change.id, event.detail), "replace")}
