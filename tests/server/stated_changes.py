@@ -478,7 +478,7 @@ def _cases() -> list[Case]:
         Case(
             "machine",
             {"a": _step(20, 25, machines=("A", "B"))},
-            Said("25 % slower", WORSE, one, machine=True),
+            Said("25 % slower; probably the machine", WORSE, one, likely=None, machine=True),
         ),
         Case(
             "merged",
