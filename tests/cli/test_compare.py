@@ -13,7 +13,7 @@ from tests.bisect.runner.projects import project
 from tests.cli.conftest import Knick, Ran
 from tests.repositories import GitRepository
 
-from knickpoint.instance import open_instance
+from knickpoint.instance import create_instance, open_instance
 
 Make = Callable[[str], GitRepository]
 
@@ -120,6 +120,54 @@ def test_a_small_change_is_planned_and_what_it_would_need_is_said(knick: Knick, 
     )
     assert "; at most 8 are made" in ran.errors
     assert re.search(r"render is not decided: .* it needs about \d[\d,]* more rounds, \d", ran.errors)
+
+
+_FILTERED = """
+import json, os, random, re, sys
+pattern, commit = re.compile(sys.argv[1]), os.environ["KNICKPOINT_COMMIT"]
+noise = {"steady (a)": 0.0001, "wild": 0.05}
+log = open(os.path.expanduser("~/measured.txt"), "a+")
+log.seek(0)
+random.seed(len(log.readlines()))  # the same noise in each run of the test
+chosen = [name for name in noise if pattern.search(name)]
+rows = [{"benchmark": name, "commit": commit, "value": 10 * (1 + random.gauss(0, noise[name])), "unit": "ms"}
+        for name in chosen]
+print(len(chosen), file=log)
+json.dump(rows, open("out.json", "w"))
+"""
+
+
+def test_only_benchmarks_that_are_not_decided_are_measured_where_the_command_can_choose(
+    knick: Knick, repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    repository.commit_files([("One", {"measure.py": _FILTERED}), ("Two", {"other.txt": ""})])
+    rules = ("--most-rounds", "14", "--find", "0.01", "--false-positives", "0.1", "--minutes", "5")
+    command = (sys.executable, "measure.py", "{benchmarks}")
+    ran = knick("compare", "HEAD~1", "HEAD", "--results", "out.json", *rules, "--", *command)
+    measured = [int(line) for line in (tmp_path / "measured.txt").read_text().splitlines()]
+    assert measured[:4] == [2] * 4
+    assert measured[-2:] == [1] * 2
+    assert "wild is not decided: to find or exclude a change of 1 %, it needs about" in ran.errors
+    assert "steady (a) is not decided" not in ran.errors
+
+
+def test_the_history_of_an_instance_plans_before_the_first_round(
+    knick: Knick, repository: GitRepository, tmp_path: Path
+) -> None:
+    project(repository, [10.0, "10.00"])
+    place = tmp_path / "instance"
+    create_instance(place)
+    lines = [
+        f"{number:040x},2026-01-{number:02}T00:00:00Z,{name},ms,{10 + 0.2 * (-1) ** number}"
+        for number in range(1, 21)
+        for name in ("render", "load")
+    ]
+    (tmp_path / "history.csv").write_text("\n".join(["commit,time,benchmark,unit,value", *lines]) + "\n")
+    assert knick("import", "--instance", place, tmp_path / "history.csv").code == 0
+    ran = _compare(knick, "--instance", str(place), "--find", "0.01", "--false-positives", "0.01")
+    before, _, _ = ran.errors.partition("round 1:")
+    assert re.search(r"plan: \d{3} rounds, to find or exclude a change of 1 %", before)
 
 
 def test_a_side_that_cannot_be_built_is_named(knick: Knick, repository: GitRepository) -> None:

@@ -220,11 +220,14 @@ def known_noise(instance: Instance, location: str, base: str, keys: Collection[s
     """Read the noise of single runs, by trace key, from the history up to the commit ``base``.
 
     It is a relative standard deviation, from the differences of successive values: steps and drifts hardly count.
-    ``location`` is the repository of git. What has fewer than ten values among the last fifty measured is left out.
+    ``location`` is the repository of git; where the configuration names none, the only one of the instance is taken for
+    it. What has fewer than ten values among the last fifty measured is left out.
     """
-    for repository in instance.store.commits.repositories():
+    repositories = instance.store.commits.repositories()
+    for repository in repositories:
         settings = instance.repositories.get(repository.name)
-        if settings and _is_same(instance.directory / settings.location, Path(location)):
+        only = not instance.repositories and len(repositories) == 1
+        if only or (settings and _is_same(instance.directory / settings.location, Path(location))):
             line = instance.store.commits.line(repository, "")
             slot = instance.store.commits.find(repository, base)
             last = line.positions.get(slot.slot, len(line.slots) - 1) if slot else len(line.slots) - 1

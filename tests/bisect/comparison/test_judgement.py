@@ -105,12 +105,12 @@ def test_a_second_mode_of_some_runs_is_not_unstable_and_is_named_where_it_appear
     both = rounds.copy()
     both[[3, 20, 41]] += 0.7
     both[[11, 30, 50]] -= 0.7
-    same = _judged(both, most_rounds=60)
+    same = _judged(both.tolist(), most_rounds=60)
     assert same.verdict is Verdict.UNCHANGED
     assert same.detectable < 0.01
     assert same.reason.endswith("; 6 rounds have its sides in different modes")
     rounds[::5] += math.log(2)
-    found = _judged(rounds, most_rounds=60)
+    found = _judged(rounds.tolist(), most_rounds=60)
     assert found.verdict is Verdict.REGRESSED
     assert abs(found.relative_size) < 0.01
     assert found.reason == (
@@ -120,7 +120,7 @@ def test_a_second_mode_of_some_runs_is_not_unstable_and_is_named_where_it_appear
 
 
 def test_a_step_of_every_run_is_not_taken_for_a_second_mode() -> None:
-    found = _judged(np.random.default_rng(4).normal(size=20) * 0.001 + math.log(2))
+    found = _judged((np.random.default_rng(4).normal(size=20) * 0.001 + math.log(2)).tolist())
     assert found.relative_size == pytest.approx(1.0, abs=0.01)
     assert found.reason == "beyond what exchanged sides do"
 

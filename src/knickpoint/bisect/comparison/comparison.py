@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final
 
 from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
-from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
+from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, EARLY_ROUNDS, MeasuredValue
 from knickpoint.bisect.comparison.shapes import SampleShape
-from knickpoint.bisect.job import ProbeJob
+from knickpoint.bisect.job import BENCHMARKS, ProbeJob, Variation
 from knickpoint.bisect.runner import Workspace, run_probe
 from knickpoint.bisect.runner.machine_slots import machine_slot
 from knickpoint.bisect.settings import RecipeSettings
@@ -36,6 +38,8 @@ _PILOT: Final = 6
 """Rounds from which on the noise is known well enough to state a plan."""
 
 _ALTERED: Final = 1.25
+
+_SPECIAL: Final = re.compile(r"[.^$*+?()[\]{}|\\]")
 
 _SIDES: Final = ("base", "head")
 
@@ -118,10 +122,13 @@ class Comparison:
         self._probes = 0
         self._announced = 0
         self._round_seconds: list[float] = []
+        self._seconds_each: list[float] = []
+        recipe = self.request.recipe
+        self._filtered = any(BENCHMARKS in text for text in (*recipe.measure, *recipe.environment.values()))
 
-    def end(self, reason: str, *, interrupted: bool = False) -> ComparisonEnd:
-        """Return the end of the comparison as known now."""
-        self.judge.conclude()
+    def end(self, reason: str, *, interrupted: bool = False, planned: bool = False) -> ComparisonEnd:
+        """Return the end of the comparison as known now; it was ``planned`` where rounds or time are used up."""
+        self.judge.conclude(planned=planned)
         known = self.judge.benchmarks
         return ComparisonEnd(known, self.judge.rounds, reason, tuple(self.failures), interrupted, tuple(self._needs()))
 
@@ -177,11 +184,14 @@ class Comparison:
             raise SideFailedError("the results have no value")
         while not (reason := reason_of_end(self.judge, self.request, self.clock() - started)):
             self._announce_plan()
+            chosen = self._choose(
+                60 * self.request.minutes - (self.clock() - started) if self.request.minutes else math.inf
+            )
             with self._slot():
                 began = self.clock()
-                self._round()
-                self._round_seconds.append(self.clock() - began)
-        return self.end(reason)
+                self._round(chosen)
+                self._note_time(self.clock() - began, len(chosen) or len(self.judge.benchmarks))
+        return self.end(reason, planned=not self.judge.finished)
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
@@ -190,14 +200,45 @@ class Comparison:
         with machine_slot(self.workspace.directory, waits=lambda: self.progress(line)):
             yield
 
-    def _round(self) -> None:
-        """Measure both sides once, in random order, and judge; a run that fails costs the round."""
+    def _choose(self, left: float) -> Sequence[str]:
+        """Choose the benchmarks of the next round, empty for all, so that most are decided in the seconds ``left``.
+
+        Each round takes its time for each benchmark. Those that need the fewest rounds go first, as far as their rounds
+        fit into the time; if none fits, all share it. It depends on the sizes of differences and not on their signs,
+        but for benchmarks that are decided.
+        """
+        judge = self.judge
+        open_ones = sorted((each.trace for each in judge.benchmarks if not each.settled), key=judge.missing)
+        if left < math.inf and self._seconds_each:
+            seconds = statistics.median(self._seconds_each)
+            measured_at_once = len(open_ones) if self._filtered else len(judge.benchmarks)
+            judge.expect(judge.rounds + max(1, int(left / (seconds * max(1, measured_at_once)))))
+            if self._filtered and judge.rounds >= EARLY_ROUNDS:
+                needed = list(accumulate(seconds * judge.missing(each) for each in open_ones))
+                open_ones = open_ones[: sum(each <= left for each in needed)] or open_ones
+        if not self._filtered or judge.rounds < judge.rules.least_rounds or len(open_ones) == len(judge.benchmarks):
+            return ()
+        return open_ones
+
+    def _note_time(self, seconds: float, benchmarks: int) -> None:
+        self._round_seconds.append(seconds)
+        self._seconds_each.append(seconds / benchmarks)
+
+    def _round(self, chosen: Sequence[str]) -> None:
+        """Measure both sides once, in random order, and judge; a run that fails costs the round.
+
+        Only the ``chosen`` benchmarks are measured, if there are any and the command can.
+        """
         order = list(_SIDES)
         self._random.shuffle(order)
         name = f"round {self.judge.rounds + 1}"
         results = {}
         for side in order:
-            result = self._measure(side)
+            result = self._measure(side, chosen)
+            if chosen and not (is_measured(result) and set(chosen) & set(result.measured)):
+                self._filtered = False
+                self.progress(f"{name}: {BENCHMARKS} chose nothing, so that all benchmarks are measured from here on")
+                return
             if not is_measured(result):
                 self._note_failure(side, name, result)
                 return
@@ -211,10 +252,10 @@ class Comparison:
     def run_with(self, side: int, recipe: RecipeSettings) -> ProbeResult:
         """Run another command at a side, 0 for the base: nothing of it counts."""
         with self._slot():
-            return self._measure(_SIDES[side], recipe)
+            return self._measure(_SIDES[side], recipe=recipe)
 
-    def _measure(self, side: str, recipe: RecipeSettings | None = None) -> ProbeResult:
-        """Run the command of one side once."""
+    def _measure(self, side: str, chosen: Sequence[str] = (), recipe: RecipeSettings | None = None) -> ProbeResult:
+        """Run the command of one side once, for the ``chosen`` benchmarks."""
         request = self.request
         self._probes += 1
         commit = request.base if side == "base" else request.head
@@ -233,7 +274,8 @@ class Comparison:
             if text in steps:
                 self.progress(f"{side} {commit[:12]}: {text}")
 
-        return run_probe(job, self.workspace, self.device, progress=step)
+        variation = Variation(benchmarks=_pattern_of(chosen)) if chosen else None
+        return run_probe(job, self.workspace, self.device, progress=step, variation=variation)
 
     def _check_first(self, side: str, result: ProbeResult) -> None:
         if not is_measured(result):
@@ -282,6 +324,12 @@ def measured_values(result: ProbeResult) -> dict[str, MeasuredValue]:
         )
         for key, measured in result.measured.items()
     }
+
+
+def _pattern_of(traces: Sequence[str]) -> str:
+    """Write a regular expression that finds the names of benchmarks, and no more than all tools read."""
+    names = dict.fromkeys(trace_name(decode_key(trace))[0] for trace in traces)
+    return f"({'|'.join(_SPECIAL.sub(lambda found: chr(92) + found[0], name) for name in names)})"
 
 
 def duration_text(seconds: float) -> str:

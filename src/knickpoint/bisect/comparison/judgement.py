@@ -111,6 +111,10 @@ class RoundsJudge:
         self._complete: set[str] = set()
         self._last: dict[str, tuple[float, float]] = {}
         self._looked = 0
+        self._most = rules.most_rounds
+        self.expected: list[int] = []
+        """How many rounds were expected in all, before each of them."""
+        self.is_last_look = False
 
     @property
     def benchmarks(self) -> tuple[JudgedBenchmark, ...]:
@@ -149,15 +153,21 @@ class RoundsJudge:
 
     def add(self, base: Mapping[str, MeasuredValue], head: Mapping[str, MeasuredValue]) -> None:
         """Take a round, and judge if it is time to: each of the first rounds, later fewer of them."""
+        self.expected.append(self._most)
         pair_round(self._values, base, head, self.rounds, counted=True)
         self.rounds += 1
         due = self.rounds <= _EACH_ROUND or self.rounds >= _NEXT_LOOK * self._looked
         if due or self.rounds in self._planned.values() or self.rounds == self.rules.most_rounds:
             self._look()
 
-    def conclude(self) -> None:
-        """Judge by all rounds, as no more are made."""
-        if self._looked < self.rounds:
+    def expect(self, rounds: int) -> None:
+        """Take note that at most so many rounds can be made in all: what the time allows, whatever they show."""
+        self._most = max(self.rounds, min(rounds, self.rules.most_rounds))
+
+    def conclude(self, *, planned: bool = False) -> None:
+        """Judge by all rounds, as no more are made; where that was ``planned``, the whole rate may be spent."""
+        self.is_last_look = planned
+        if self.rounds and (planned or self._looked < self.rounds):
             self._look()
 
     def _look(self) -> None:
@@ -167,7 +177,10 @@ class RoundsJudge:
         columns = list(_columns(series, modes))
         levels = [each.differences for each in columns if not each.is_shape]
         self._plan(series, levels)
+        counts = [int((~np.isnan(each.differences)).sum()) for each in columns]
         planned = [self._rounds_of(series[each.owner].key, each.least_rounds) for each in columns]
+        if self.is_last_look:
+            planned = [max(1, min(pair)) for pair in zip(planned, counts, strict=True)]
         look = self._test.look(
             np.column_stack([each.differences for each in columns]),
             np.array([series[each.owner].upwards for each in columns]),
@@ -179,7 +192,7 @@ class RoundsJudge:
             if math.isfinite(look.bars[index]):
                 self._last[values.key] = float(look.bars[index]), float(look.p_values[index])
             # In the first rounds, the exchanges that are alike may still be too many to spend anything.
-            count = int((~np.isnan(levels[index])).sum())
+            count = counts[index]
             if count >= planned[index] and (math.isfinite(look.bars[index]) or count >= COMPLETE):
                 self._complete.add(values.key)
         for place, column in enumerate(columns):
@@ -190,8 +203,8 @@ class RoundsJudge:
 
     def _rounds_of(self, trace: str, least: int = 0) -> int:
         """Count the rounds in which a benchmark spends its part of the rate."""
-        rules = self.rules
-        return min(max(self._planned.get(trace, rules.most_rounds), rules.least_rounds, least), rules.most_rounds)
+        planned = self._planned.get(trace, self.rules.most_rounds)
+        return min(max(planned, self.rules.least_rounds, least), self._most)
 
     def _plan(self, series: Sequence[PairedValues], levels: Sequence[Array]) -> None:
         """Plan the rounds of each benchmark by the sizes of its differences, whatever their signs are.
@@ -278,7 +291,7 @@ class RoundsJudge:
             reason = f"a change of {percent_text(detectable)} would have been found"
         if modes is not None:
             reason += f"; {counted(int(modes.apart.sum()), 'round has', 'rounds have')} its sides in different modes"
-        excluded = values.key in self._complete and self._planned[values.key] <= self.rules.most_rounds
+        excluded = values.key in self._complete and self._planned[values.key] <= self._rounds_of(values.key)
         return (Verdict.UNSTABLE if unstable else Verdict.UNCHANGED), reason, excluded
 
     def _shape(self, values: PairedValues, modes: Modes | None) -> tuple[str, float]:

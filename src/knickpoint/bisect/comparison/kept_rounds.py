@@ -77,8 +77,8 @@ class KeptRounds:
                 _write(path, file.content)
                 _write(path.with_name(f"{path.name}.sidecar.json"), json.dumps(stated, indent=1).encode())
 
-    def finish(self, series: Sequence[PairedValues], end: ComparisonEnd) -> None:
-        """Write the rounds.
+    def finish(self, judge: RoundsJudge, end: ComparisonEnd) -> None:
+        """Write the rounds that a judge took, with what the time allowed before each of them.
 
         Raises:
             InputError: the directory cannot be written.
@@ -87,7 +87,9 @@ class KeptRounds:
             "base": self.request.base,
             "head": self.request.head,
             "failures": len(end.failures),
-            "benchmarks": [_document(values, end.rounds) for values in series],
+            "expected": judge.expected,
+            "planned_end": judge.is_last_look,
+            "benchmarks": [_document(values, end.rounds) for values in judge.series],
         }
         _write(self.directory / ROUNDS_FILE, json.dumps(document, allow_nan=False).encode())
 
@@ -113,10 +115,13 @@ def judge_kept(
     try:
         series = [_values(each) for each in document["benchmarks"]]
         failures = min(int(document["failures"]), MOST_ROUNDS)
+        expected = [int(_number(each)) for each in document["expected"]]
+        planned = bool(document["planned_end"])
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise _damaged(path, str(error)) from error
     rounds = max((len(values.base) for values in series), default=0)
-    if rounds > request.rules.most_rounds or any(len(side) != rounds for values in series for side in _both(values)):
+    lengths = {len(side) for values in series for side in _both(values)} | {len(expected)}
+    if rounds > request.rules.most_rounds or lengths != {rounds}:
         raise _damaged(path, f"{rounds} rounds, and at most {request.rules.most_rounds} are judged")
     judge = RoundsJudge(request.rules)
     for values in series:
@@ -126,8 +131,9 @@ def judge_kept(
     judge.noise = noise([values.key for values in series])
     judge.warm_up(*(_round(series, [(values.warm[at], None) for values in series]) for at in (0, 1)))
     for number in range(rounds):
+        judge.expect(expected[number])
         judge.add(*(_round(series, [_measured(values, at, number) for values in series]) for at in (0, 1)))
-    judge.conclude()
+    judge.conclude(planned=planned)
     reason = reason_of_end(judge, request) or "no more were made"
     return ComparisonEnd(judge.benchmarks, rounds, reason, ("",) * failures)
 

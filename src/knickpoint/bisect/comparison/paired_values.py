@@ -138,15 +138,19 @@ class PairedValues:
         dimension = read_unit(self.unit).dimension
         if dimension in _MEASURED or dimension.startswith("?") or "/" in dimension:
             return None
-        base, head = ({value, *side} for value, side in zip(self.warm, (self.base, self.head), strict=True))
-        if len(base) != 1 or len(head) != 1 or len(self.base) < EXACT_EQUAL:
+        if np.isnan(self.warm).any():
+            return None
+        sides = [[value for value in side if not math.isnan(value)] for side in (self.base, self.head)]
+        base, head = ({value, *side} for value, side in zip(self.warm, sides, strict=True))
+        rounds = min(map(len, sides))
+        if len(base) != 1 or len(head) != 1 or rounds < EXACT_EQUAL:
             return None
         (before,), (after,) = base, head
         if not (before.is_integer() and after.is_integer()):
             return None
         if before == after:
             return True
-        return False if len(self.base) >= EXACT_DIFFERENT else None
+        return False if rounds >= EXACT_DIFFERENT else None
 
 
 def pair_round(

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0),
     default=0.0,
     metavar="N",
-    help="Maximum duration in minutes. Default: no limit.",
+    help="Maximum duration in minutes, divided among the benchmarks. Default: no limit.",
 )
 @click.option("--seed", type=int, default=0, metavar="N", help="Random seed for the order of the sides.")
 @fail_on_option
@@ -139,6 +139,7 @@ def command(
     the differences are judged. It ends as soon as each benchmark is decided, and says which change it would have found.
     If the instance has a history of a benchmark, its noise ends the rounds earlier where nothing changed.
     COMMAND writes results in any format that knick import reads; without --results, the time of COMMAND is compared.
+    {benchmarks} in COMMAND becomes a regular expression of the benchmarks that are not decided yet.
 
     The exit code is 0 when nothing is worse, 1 when something regressed or vanished, 2 when a side cannot be built or
     measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
@@ -285,7 +286,7 @@ def _run(comparison: Comparison, keep: Path | None) -> tuple[ComparisonEnd, bool
         click.echo(f"knick: {skipped}", err=True)
         return ComparisonEnd((), 0, "a side cannot be judged"), False
     if kept:
-        kept.finish(comparison.judge.series, end)
+        kept.finish(comparison.judge, end)
     return end, interrupted
 
 
