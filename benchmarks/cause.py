@@ -8,6 +8,8 @@ What is planted: a function whose own loop, or whose calls of the library, take 
 many call; one that is renamed as well. A part of a function that only moves to another one, and no change at all, have
 no cause.
 
+What profiles cost an instance is the part ``store`` (:mod:`cause_store`).
+
 ``python benchmarks/cause.py [--programs N] [--profiles N] [TOOL...]`` makes fewer; only a whole run writes the file.
 """
 
@@ -21,15 +23,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from cause_store import store_rows
 from knickpoint.profiles import Profile, difference, read_profile
 from table import Reach, Row, finish
 
 _PROGRAMS: Final = 20
 _PROFILES: Final = 5
+_STORED: Final = 1_000
 _GROWTH: Final = 0.08
 """What the program costs more, of its whole cost."""
 _BENEATH: Final = 3
@@ -319,13 +324,16 @@ def _rows(tools: Sequence[str], programs: int, count: int, *, verbose: bool) -> 
 def main() -> None:
     """Profile the programs, print the rows as they come, and write the file of a whole run."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"one of {', '.join(_TOOLS)}")
+    parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"one of {', '.join(_TOOLS)}, store")
     parser.add_argument("--programs", type=int, default=_PROGRAMS, help="programs of each kind of change")
     parser.add_argument("--profiles", type=int, default=_PROFILES, help="profiles of each side, at most")
+    parser.add_argument("--stored", type=int, default=_STORED, help="profiles of 1 MB that are imported")
     parser.add_argument("--verbose", action="store_true", help="print each wrong answer")
     given = parser.parse_args()
     rows = []
-    for row in _rows(given.tools or list(_TOOLS), given.programs, given.profiles, verbose=given.verbose):
+    tools = [name for name in given.tools or _TOOLS if name != "store"]
+    stored = store_rows(given.stored) if "store" in given.tools or not given.tools else ()
+    for row in chain(_rows(tools, given.programs, given.profiles, verbose=given.verbose), stored):
         rows.append(row)
         print(f"{row.measure}: {row.ours:.1f} {row.unit}", flush=True)
     whole = not given.tools and given.programs >= _PROGRAMS and given.profiles >= _PROFILES

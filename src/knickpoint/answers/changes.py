@@ -113,8 +113,8 @@ class StatementAnswer(Answer):
     machine: str = Field(description="What changed about the machine at the step, empty if nothing did.")
     held: str = Field(description="Why it is held back; empty if it is not.")
     cause: str = Field(
-        description="What the profiles before and after it say: the function that costs most of it, and who touched its "
-        "file. Empty without any."
+        description="What the profiles before and after it say: the function that costs most of it, and which commit "
+        "touched its file. Empty without any."
     )
     decision: Status = Field(description="`new` while a trace waits for a decision, else the decision about the lead.")
     ticket: str = Field(description="The ticket that is about it: linked by a decision, or matched. Empty without one.")

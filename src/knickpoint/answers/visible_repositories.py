@@ -291,7 +291,7 @@ class VisibleRepositories:
             raise NotSignedInError(
                 "only known callers may read profiles",
                 where="Authorization",
-                remedy="Sign in at /sign-in, or send Authorization: Bearer TOKEN. public_profiles in [access] opens them.",
+                remedy="Sign in at /sign-in, or send Authorization: Bearer TOKEN. Or set public_profiles of [access].",
             )
 
     def _checked(

@@ -139,7 +139,8 @@ def run_demonstration(
         _add_recipe(directory)
         profiles = sum(bool(file.profile) for file in summary.files)
         announce(
-            f"Imported {len(summary.files) - profiles} results files and {profiles} profiles: {summary.new_traces} traces."
+            f"Imported {len(summary.files) - profiles} results files and {profiles} profiles:"
+            f" {summary.new_traces} traces."
         )
         with progress("Checking traces") as advance:
             run = run_alerts(instance.store, instance.alerts, progress=advance, as_work=instance.config.history.as_work)

@@ -156,7 +156,7 @@ for _ in range(int(sys.argv[2])):
 signal.setitimer(signal.ITIMER_PROF, 0)
 print("\\n".join(f"{stack} {count}" for stack, count in samples.items()))
 """
-"""Samples where Python is each 4 ms of processor time, and prints folded stacks; a tracing profiler slows calls down."""
+"""Samples the stack each 4 ms of processor time, and prints folded stacks; a tracing profiler slows calls down."""
 
 
 def profile_benchmark(benchmark: str, checkouts: Mapping[str, Path], directory: Path) -> list[Path]:

@@ -36,7 +36,7 @@ def flame_page(found: Difference, before: Sequence[Profile], after: Sequence[Pro
 
 
 def flame_data(found: Difference, before: Sequence[Profile], after: Sequence[Profile]) -> dict[str, Any]:
-    """Return what the page draws, as plain values: the functions, and the stacks of both sides in one tree."""
+    """Lay the functions and the stacks of both sides out as plain values, for the graph to draw."""
     whole = max(found.total.before, found.total.after)
     scale = scale_for(whole, found.unit)
     tree = _Tree(found, before, after, whole * _SMALLEST_SHARE)

@@ -1,7 +1,7 @@
 """Write a profile as columns, which compress well, and read them again: what a store keeps, and what an export has.
 
-The magic, the length of the head, the head (JSON: texts, numbers, and the type of each column), then the columns. Depths
-take the place of parents, because stacks stand in preorder. Costs that are not integers keep 7 digits.
+The magic, the length of the head, the head (JSON: texts, numbers, and the type of each column), then the columns.
+Depths take the place of parents, because stacks stand in preorder. Costs that are not integers keep 7 digits.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ class ProfilePair:
 def update_causes(store: Store, open_git: GitSource) -> set[int]:
     """Compare the profiles of live changes where they, the levels or the suspect range are new; return these changes.
 
-    What was said stays when the rule of retention deletes its profiles. git is read before anything is written. Where no repository has a profile, that is one question to the store.
+    What was said stays when the rule of retention deletes its profiles. git is read before anything is written. Where
+    no repository has a profile, that is one question to the store.
 
     Raises:
         StoreError: the store cannot be read or written.
@@ -209,7 +210,7 @@ def compare(before: Sequence[Profile], after: Sequence[Profile], point: ChangePo
 def _cause(
     store: Store, pairs: Sequence[ProfilePair], touched: Mapping[str, Collection[str]]
 ) -> tuple[str, dict[str, Any]]:
-    """Return what the profiles say in a sentence, and in plain values."""
+    """Compare each pair, and state the cause in a sentence and in plain values."""
     compared: list[tuple[ProfilePair, Difference]] = []
     for pair in pairs:
         digests = [[each.digest for each in side] for side in (pair.before, pair.after)]

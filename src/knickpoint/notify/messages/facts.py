@@ -197,8 +197,8 @@ class ChangeFacts:
         held: why findings of this change are held back, as in `2 of 5 findings are held back: […]`; "" if none is.
         machine: what changed about the machine at the step, as in `The machine changed: cpu A → B. […]`; "" if nothing
             did.
-        profile: what the profiles before and after the change say, as in `+18 ms of +20 ms in parse_row (parse.py:120).`;
-            "" without any.
+        profile: what the profiles before and after it say, as in `+18 ms of +20 ms in parse_row (parse.py:120).`; ""
+            without any.
         likely: the commit that most likely made the change, and why it is named; none where only the range is known.
         culprits: the commits that made the change, as a bisection measured them: of several, each made one of its own.
         bisection: the bisection that found it, as in `B12`, "" without one.

@@ -255,8 +255,9 @@ def _profile_argument(commit: CommitFacts, slower: Mapping[str, str]) -> _Argume
     for place, (file, function) in enumerate(slower.items()):
         path = next((path for path in sorted(commit.paths) if is_same_file(path, file)), "")
         if path:
-            named = f"{plain_line(path, _LONGEST_NAME)}, and profiles show the change in {plain_line(function, _LONGEST_NAME)}"
-            return _Argument(Feature.PROFILE, 1.0 if place == 0 else 0.5, f"touches {named}")
+            named, touched = plain_line(function, _LONGEST_NAME), plain_line(path, _LONGEST_NAME)
+            reason = f"touches {touched}, and profiles show the change in {named}"
+            return _Argument(Feature.PROFILE, 1.0 if place == 0 else 0.5, reason)
     return None
 
 

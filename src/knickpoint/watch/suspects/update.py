@@ -165,8 +165,9 @@ _COUNTED: Final[WeakKeyDictionary[Traces, tuple[tuple[int, bytes], KeyWords]]] =
 def update_suspects(store: Store, open_git: GitSource, *, everything: bool = False, also: Collection[int] = ()) -> int:
     """Rank the suspects of all live changes that are new, or have another range, members or certainty.
 
-    ``everything`` ranks those of all live changes, ``also`` names further changes. Return how many were ranked. git is read before anything is written,
-    so that no writer waits for it; where it cannot be read, places alone decide, and the note names the reason.
+    ``everything`` ranks those of all live changes, ``also`` names further changes. Return how many were ranked. git is
+    read before anything is written, so that no writer waits for it; where it cannot be read, places alone decide, and
+    the note names the reason.
 
     Raises:
         StoreError: the store cannot be read or written.
