@@ -48,8 +48,17 @@ class Forge:
     def remote(self) -> Path:
         return self.room / "textmill.git"
 
-    def run(self, workflow: Mapping[Any, Any], event_name: str, event: dict[str, Any], commit: str) -> Ran:
-        """Run the only job of a workflow for an event; ``commit`` is ``github.sha``."""
+    def run(
+        self,
+        workflow: Mapping[Any, Any],
+        event_name: str,
+        event: dict[str, Any],
+        commit: str,
+        *,
+        name: str = "",
+        **more: Any,
+    ) -> Ran:
+        """Run a job of a workflow for an event, by default the only one; ``commit`` is ``github.sha``."""
         self.jobs += 1
         room = self.room / f"runner{self.jobs}"
         workspace = self.room / f"workspace{self.jobs}"
@@ -88,8 +97,8 @@ class Forge:
             "ref": "refs/heads/main",
             "run_id": str(self.jobs),
         }
-        (job,) = workflow["jobs"].values()
-        return runner.run_job(job, {"github": github})
+        job = workflow["jobs"][name or next(iter(workflow["jobs"]))]
+        return runner.run_job(job, {"github": github, **more})
 
     def _actions(self, runner: Runner) -> dict[str, Action]:
         """Return what stands for the actions of GitHub; that of the project is run as it is."""
@@ -110,7 +119,9 @@ class Forge:
         def download(given: Mapping[str, str], *_: Any) -> Ran:
             folder = runner.workspace / given["path"]
             folder.mkdir()
-            (folder / "results.json").write_bytes(self.artefacts[given["name"]])
+            (folder / given["name"].replace("benchmark-", "")).with_suffix(".json").write_bytes(
+                self.artefacts[given["name"]]
+            )
             return Ran()
 
         def project(given: Mapping[str, str], context: Mapping[str, Any], env: Mapping[str, str]) -> Ran:
@@ -174,6 +185,49 @@ def test_the_jobs_with_the_action_keep_the_history_judge_and_comment(library: tu
 
 
 @pytest.mark.long
+def test_somebody_who_may_write_asks_for_a_comparison_of_some_benchmarks(
+    library: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    room, main, patch = library
+    remote = str(room / "textmill.git")
+    (tmp_path / "textmill.git").symlink_to(remote)
+    subprocess.run(["git", "--git-dir", remote, "update-ref", "refs/pull/12/head", patch], check=True)
+    workflow = _workflow("benchmarks-on-request.yml\n")
+    # Nothing is installed here: the command prints which benchmarks were asked for, as results.
+    asked = workflow["jobs"]["measure"]["steps"][2]["with"]
+    table = "print('benchmark,unit,value'); print(os.environ['ONLY'] + ',ms,' + str(10 + random.random() / 9))"
+    asked |= {"build": "true", "measure": f'{sys.executable} -c "import os, random; {table}" > results.csv'}
+    asked |= {"results": "results.csv", "options": "--most-rounds=1"}
+    workflow["jobs"]["comment"]["steps"][3]["with"] |= {"options": "--most-rounds=1"}
+
+    def event(who: str, text: str) -> dict[str, Any]:
+        issue = {"number": 12, "pull_request": {"url": "https://example.org"}}
+        return {"issue": issue, "comment": {"user": {"login": who}, "body": text}}
+
+    with serving(GitHubServer(head=patch)) as api:
+        forge = Forge(tmp_path, api)
+        talk = forge.run(workflow, "issue_comment", event("ada", "Could you /knick compare?"), main, name="measure")
+        assert talk.steps == []
+        stranger = forge.run(workflow, "issue_comment", event("eve", "/knick compare"), main, name="measure")
+        assert (stranger.passed, forge.artefacts) == (False, {})
+        assert "eve may not start a comparison" in stranger.printed
+        text = "/knick compare sort $(touch gone) merge\nThanks"
+        measured = forge.run(workflow, "issue_comment", event("ada", text), main, name="measure")
+        assert (measured.passed, api.writes) == (True, []), measured.printed
+        rounds = json.loads(forge.artefacts["benchmark-rounds"])
+        assert (rounds["head"], rounds["benchmarks"][0]["trace"]) == (
+            patch,
+            ",benchmark=sort or touch or gone or merge,",
+        )
+        needs = {"measure": {"outputs": {"head": patch}}}
+        second = forge.run(workflow, "issue_comment", event("ada", text), main, name="comment", needs=needs)
+        assert second.passed, second.printed
+    assert [note.body.splitlines()[1] for note in api.notes] == [
+        "### ⚪ <code>on request</code>: No verdict: there are too few data to judge 1 benchmark."
+    ]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("event_name", ["push", "pull_request"])
 def test_the_job_without_the_action_runs(library: tuple[Path, str, str], tmp_path: Path, event_name: str) -> None:
     room, main, patch = library
@@ -221,6 +275,8 @@ def test_each_workflow_of_the_page_asks_for_the_rights_that_it_needs_and_no_more
         "# .github/workflows/benchmarks.yml\n": {"contents": "read", "pull-requests": "write"},
         "benchmarks-of-main.yml\n": {"contents": "write"},
         "benchmark-comment.yml\n": {"actions": "read", "contents": "read", "pull-requests": "write"},
+        "benchmarks-in-turns.yml\n": {"contents": "write", "pull-requests": "write"},
+        "benchmarks-on-request.yml\n": {},
     }
     assert {part: _workflow(part)["permissions"] for part in rights} == rights
     assert _workflow("benchmarks-of-main.yml\n")[_TRIGGER] == {"push": {"branches": ["main"]}}
@@ -235,7 +291,7 @@ def test_the_page_gives_the_action_and_the_components_inputs_that_they_have() ->
         for step in job["steps"]
         if str(step.get("uses", "")).startswith("knickpoint/")
     ]
-    assert any(step["with"].get("mode") == "compare" for step in steps)
+    assert sum(step["with"].get("mode") == "compare" for step in steps) == 3
     assert {name for step in steps for name in step["with"]} <= set(action)
     includes = [each for block in _BLOCKS for each in yaml.safe_load(block).get("include", [])]
     assert len(includes) == 2
@@ -243,3 +299,9 @@ def test_the_page_gives_the_action_and_the_components_inputs_that_they_have() ->
         name = each["component"].rpartition("/")[2].partition("@")[0]
         spec, _ = yaml.safe_load_all((_TOP / "templates" / f"{name}.yml").read_text(encoding="utf-8"))
         assert set(each["inputs"]) <= set(spec["spec"]["inputs"])
+
+
+def test_the_job_that_runs_the_code_of_a_pull_request_on_request_may_not_write() -> None:
+    jobs = _workflow("benchmarks-on-request.yml\n")["jobs"]
+    assert jobs["measure"]["permissions"] == {"contents": "read"}
+    assert "measure" not in jobs["comment"]["steps"][-1]["with"]

@@ -134,6 +134,8 @@ class GitHubServer(ForgeServer):
             return 403, {"message": "Resource not accessible by integration"}
         if call.path == f"{self.pulls}/12":
             return 200, self._pull()
+        if found := re.fullmatch(r"/repos/ada/textmill/collaborators/(\w+)/permission", call.path):
+            return 200, {"permission": "admin" if found[1] == "ada" else "read"}
         if call.path == self.pulls:
             wanted = call.query.get("head") == "eve:faster" and call.query.get("state") == self.state
             return [self._pull()] if wanted else []

@@ -1,7 +1,7 @@
 """Run the steps of GitHub Actions as they are written: expressions, scripts in bash, files for outputs and paths.
 
 Of the expressions, it knows what ``action.yml`` and the guide use: names, texts, ``==``, ``!=``, ``!``, ``&&``, ``||``,
-parentheses, ``contains``, and ``join`` of all values of an object (``matrix.*``). What it does not know is an error,
+parentheses, ``contains``, ``startsWith``, and ``join`` of all values of an object (``matrix.*``). What it does not know is an error,
 and no empty text.
 """
 
@@ -52,11 +52,13 @@ class _Parser:
             return not self.value()
         if token == "(":
             return self._closed(self.either())
-        if token in {"contains", "join"}:
+        if token in {"contains", "join", "startsWith"}:
             assert self._next("(")
             whole = self.either()
             assert self._next(",")
             other = self._closed(self.either())
+            if token == "startsWith":
+                return str(whole).lower().startswith(other.lower())
             return other in whole if token == "contains" else other.join(map(str, whole))
         return token[1:-1] if token.startswith("'") else self._named(token)
 
@@ -132,6 +134,8 @@ class Runner:
     variables: dict[str, str]
     actions: dict[str, Action] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """The context after the last step that ran."""
 
     def __post_init__(self) -> None:
         self.room.mkdir(parents=True, exist_ok=True)
@@ -162,6 +166,7 @@ class Runner:
             known["steps"] = {**known["steps"], step.get("id", "-"): {"outputs": found.outputs}}
             if not found.passed:
                 break
+        self.known = known
         return ran
 
     def run_action(
@@ -176,7 +181,9 @@ class Runner:
         inputs = {name: fill(str(each.get("default", "")), context) for name, each in action["inputs"].items()}
         inside = {**context, "inputs": {**inputs, **given}}
         self.variables["GITHUB_ACTION_PATH"] = str(file.parent)
-        return self.run_steps(action["runs"]["steps"], inside, env)
+        ran = self.run_steps(action["runs"]["steps"], inside, env)
+        ran.outputs = {name: fill(each["value"], self.known) for name, each in action.get("outputs", {}).items()}
+        return ran
 
     def _script(self, text: str, env: Mapping[str, str]) -> Ran:
         assert "${{" not in text, "a value stands in the text of a script"

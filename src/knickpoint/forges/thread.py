@@ -57,7 +57,7 @@ def read_job(variables: Mapping[str, str]) -> ForgeJob:
     """Return the pull request of the job that has these environment variables.
 
     A job of the event ``workflow_run`` is the second step for a pull request from a fork. Which one that is, the event
-    says: nothing that the first step wrote is trusted.
+    says: nothing that the first step wrote is trusted. A job of ``issue_comment`` does not say the newest commit.
 
     Raises:
         InputError: this is not a job of GitHub Actions or GitLab, or it is about no pull request.
@@ -79,6 +79,8 @@ def _github(variables: Mapping[str, str]) -> ForgeJob:
     number = text_of(event, "pull_request", "number")
     if number:
         return ForgeJob(ForgeKind.GITHUB, api, project, number, text_of(event, "pull_request", "head", "sha"))
+    if text_of(event, "issue", "pull_request", "url"):
+        return ForgeJob(ForgeKind.GITHUB, api, project, text_of(event, "issue", "number"))
     run = event.get("workflow_run")
     if text_of(run, "event") == "pull_request":
         return ForgeJob(
@@ -93,7 +95,7 @@ def _github(variables: Mapping[str, str]) -> ForgeJob:
     raise InputError(
         f"the event {variables.get('GITHUB_EVENT_NAME', '')!r} is about no pull request",
         where="GITHUB_EVENT_PATH",
-        remedy="Run in a job of pull_request, or of workflow_run after one; or give --number.",
+        remedy="Run in a job of pull_request, of workflow_run after one, or of issue_comment; or give --number.",
     )
 
 
