@@ -7,6 +7,8 @@ come.
 
 The part ``find`` measures how many rounds a plan takes to find or exclude 0.1 % at a noise of 1, 0.3 and 0.1 %, as a
 multiple of 2 ((z_α + z_β) σ / f)², and both kinds of errors. Rounds are counted for each benchmark until it is decided.
+Then 1 % is looked for in a real program.
+The part ``minutes`` compares how many benchmarks are decided in ten minutes, with and without dividing the time.
 The part ``calibrate`` checks out of sample what ``knick calibrate`` states.
 
 ``python benchmarks/compare.py [--comparisons N] [PART ...]`` makes fewer comparisons, or some parts, and leaves the file
@@ -20,10 +22,13 @@ import os
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from statistics import NormalDist
 from typing import Final
 
@@ -31,8 +36,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuracy_noise import FAMILIES
-from compare_calibrated import calibration_rows
-from knickpoint.bisect.comparison import MOST_ROUNDS, ComparisonRules, MeasuredValue, RoundsJudge
+from compare_calibrated import calibration_rows, real_find_rows
+from knickpoint.bisect.comparison import (
+    MOST_ROUNDS,
+    Comparison,
+    ComparisonRequest,
+    ComparisonRules,
+    MeasuredValue,
+    RoundsJudge,
+)
+from knickpoint.bisect.job import BENCHMARKS
+from knickpoint.bisect.runner import Workspace
+from knickpoint.bisect.settings import RecipeSettings
+from knickpoint.model.bisection import Measured, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
 from table import Reach, Row, finish, one_line
@@ -137,11 +153,89 @@ def _find_rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Row]:
         found = 100 * float(np.mean([each.found for each in slower]))
         yield Row(f"{label}: equal commits that fail, of {count}", "%", failed, reach=Reach.AT_MOST, bound=1.0)
         yield Row(f"{label}: +0.1 % found, of {count}", "%", found, reach=Reach.AT_LEAST, bound=100 * rules.power)
+    yield from real_find_rows(max(3, comparisons // 50))
+
+
+_MINUTES: Final = 10.0
+_SUITE: Final = 20
+_RUN_SECONDS: Final = 0.3
+
+
+class _Simulated(Comparison):
+    """A comparison of generated benchmarks, each of which takes 0.3 s for a run, by a clock of its own.
+
+    Their noise is from 0.3 to 8 %; the head of every fourth one is 5 % slower where ``slower``.
+    """
+
+    def __init__(self, seed: int, *, filtered: bool, history: bool, slower: bool) -> None:
+        self.now, self._draw = 0.0, np.random.default_rng([seed, slower])
+        self.keys = [f",benchmark=b{number}," for number in range(_SUITE)]
+        self.noise = np.exp(self._draw.uniform(np.log(0.003), np.log(0.08), _SUITE))
+        self.slower = np.array([slower and number % 4 == 0 for number in range(_SUITE)])
+        measure = ("bench", BENCHMARKS) if filtered else ("bench",)
+        known = dict(zip(self.keys, self.noise.tolist(), strict=True)) if history else {}
+        super().__init__(
+            ComparisonRequest(
+                "",
+                "a" * 40,
+                "b" * 40,
+                RecipeSettings("simulated", measure=measure, results=("out.json",)),
+                ComparisonRules(seed=seed, most_rounds=MOST_ROUNDS),
+                _MINUTES,
+                noise=lambda _: known,
+            ),
+            Workspace(Path()),
+            "",
+            clock=lambda: self.now,
+        )
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        yield
+
+    def _measure(self, side: str, chosen: Sequence[str] = ()) -> ProbeResult:
+        levels = 10 * (1 + _CHANGE * self.slower * (side == "head"))
+        values = levels * (1 + self.noise * self._draw.standard_normal(_SUITE))
+        measured = {
+            key: Measured(value, (value,), "ms")
+            for key, value in zip(self.keys, values.tolist(), strict=True)
+            if not chosen or key in chosen
+        }
+        self.now += _RUN_SECONDS * len(measured)
+        better = dict.fromkeys(measured, Better.LOWER)
+        outcome, target = ProbeOutcome.MEASURED, Target("a" * 40)
+        return ProbeResult("", target, "", outcome, datetime.now(UTC), 1.0, measured=measured, better=better)
+
+
+def _run_simulated(seed: int, *, filtered: bool, history: bool, slower: bool) -> tuple[float, float, float, float]:
+    """Return the shares of benchmarks that are decided, found, and wrongly regressed, and the minutes."""
+    made = _Simulated(seed, filtered=filtered, history=history, slower=slower)
+    judged = made.run().benchmarks
+    worse = np.array([each.verdict is Verdict.REGRESSED for each in judged])
+    found = float(worse[made.slower].mean()) if slower else 0.0
+    alarm = float(worse[~made.slower].any())
+    return float(np.mean([each.settled for each in judged])), found, alarm, made.now / 60
+
+
+def _minutes_rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Row]:
+    count = max(10, comparisons // 20)
+    ways = (("all in each round", False, False), ("divided", True, False), ("divided, with a history", True, True))
+    for name, filtered, history in ways:
+        label = f"{_SUITE} benchmarks in {_MINUTES:g} minutes, {name}"
+        run = partial(_run_simulated, filtered=filtered, history=history)
+        equal = np.mean(list(pool.map(partial(run, slower=False), range(count))), axis=0)
+        slower = np.mean(list(pool.map(partial(run, slower=True), range(count))), axis=0)
+        yield Row(f"{label}: decided", "%", 100 * float(equal[0]))
+        yield Row(f"{label}: +5 % found", "%", 100 * float(slower[1]))
+        alarms = 100 * float(equal[2])
+        yield Row(f"{label}: equal commits that fail, of {count}", "%", alarms, reach=Reach.AT_MOST, bound=1.0)
+        yield Row(f"{label}: duration", "min", float(equal[3]))
 
 
 _PARTS: Final[Mapping[str, Callable[[ProcessPoolExecutor, int], Iterator[Row]]]] = {
     "rounds": _rows,
     "find": _find_rows,
+    "minutes": _minutes_rows,
     "calibrate": calibration_rows,
 }
 

@@ -14,8 +14,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -30,6 +31,7 @@ from knickpoint.bisect.comparison import (
     MeasuredValue,
     RoundsJudge,
 )
+from knickpoint.bisect.comparison.effect import clipped_noise
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
 from table import Reach, Row
@@ -44,6 +46,9 @@ _ROUNDS: Final = 20
 _SURE: Final = 0.05
 _STEP: Final = 0.01
 """How far a drifting machine goes from run to run."""
+
+_REAL_FIND: Final = 0.01
+_MOST_REAL: Final = 1_500
 
 _PROGRAMS: Final[Mapping[str, tuple[str, str]]] = {
     "hash": ("import hashlib; data = bytes(100_000)", "hashlib.sha256(data).digest()"),
@@ -90,7 +95,8 @@ class _Suite:
 class _Program:
     """A real program on this machine that times itself; more work is planted by more repetitions."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, clock: str = "perf_counter") -> None:
+        self._clock = clock
         self.names = [f",benchmark={name},"]
         self._setup, self._work = _PROGRAMS[name]
         self._repeats = _REPEATS[name]
@@ -98,8 +104,8 @@ class _Program:
     def measure(self, factors: Array) -> Side:
         count = round(10 * self._repeats * factors[0]) // 10
         text = (
-            f"import time\n{self._setup}\nstart = time.perf_counter()\nfor _ in range({count}):\n    {self._work}\n"
-            "print(time.perf_counter() - start)"
+            f"import time\n{self._setup}\nstart = time.{self._clock}()\nfor _ in range({count}):\n    {self._work}\n"
+            f"print(time.{self._clock}() - start)"
         )
         printed = subprocess.run([sys.executable, "-c", text], capture_output=True, check=True).stdout
         return {self.names[0]: MeasuredValue(1000 * json.loads(printed), "ms", Better.LOWER)}
@@ -178,6 +184,33 @@ def calibration_rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Ro
         program = _Program(name)
         real += _check(program.names, program.measure, fewer, 0)
     yield from _rows(f"{len(real)} real programs", real, fewer, Reach.SHOWN)
+
+
+def real_find_rows(comparisons: int) -> Iterator[Row]:
+    """Yield the rows of a real program whose processor time is to show 1 %."""
+    program, rules = _Program("loop", "process_time"), ComparisonRules(find=_REAL_FIND, most_rounds=_MOST_REAL)
+    score, ratios, worse = NormalDist().inv_cdf, [], {1.0: 0, 1 + _REAL_FIND: 0}
+    for factor in worse:
+        for seed in range(comparisons):
+            judge, differences = RoundsJudge(replace(rules, seed=seed)), []
+            order = np.random.default_rng(seed)
+            while not judge.finished and judge.rounds < rules.most_rounds:
+                sides: dict[int, Side] = {}
+                for side in order.permutation(2).tolist():
+                    sides[side] = program.measure(np.array([factor if side else 1.0]))
+                judge.add(sides[0], sides[1])
+                values = [each[program.names[0]].value for each in (sides[0], sides[1])]
+                differences.append(float(np.log(values[1] / values[0])))
+            judge.conclude()
+            worse[factor] += judge.benchmarks[0].verdict is Verdict.REGRESSED
+            noise = clipped_noise(np.array(differences) - np.median(differences))
+            bound = ((score(1 - rules.false_positives) + score(rules.power)) * noise / _REAL_FIND) ** 2
+            if factor == 1.0:
+                ratios.append(judge.rounds / max(bound, 1.0))
+    label = f"1 % of a real processor time, {comparisons} comparisons"
+    yield Row(f"{label}: rounds, of the bound by their noise", "times", float(np.mean(ratios)))
+    yield Row(f"{label}: equal ones that fail", "", float(worse[1.0]))
+    yield Row(f"{label}: +1 % found", "%", 100 * worse[1 + _REAL_FIND] / comparisons)
 
 
 def _rows(label: str, checked: Sequence[_Checked], count: int, reach: Reach) -> Iterator[Row]:

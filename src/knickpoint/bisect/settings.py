@@ -51,8 +51,9 @@ class RecipeSettings:
         name: unique in the instance.
         repository: name of the repository. Without it, the recipe is for every repository.
         prepare: command that runs once in a new worktree, as for packages.
-        build: command that builds the commit.
+        build: command that builds the commit. `{build}` is the number of the build, 1 but for `knick calibrate`.
         measure: command that measures it. With `results` it writes values; without, its exit code is the answer.
+            `{benchmarks}` is a regular expression of the benchmarks to run, `.*` but for `knick compare`.
         results: files that the measure command writes, below the worktree, as in `build/*.json`.
         format: name of the format of these files. Without it, it is recognised.
         artefact: what the build makes, below the worktree, as in `build/app`; it is kept by commit, and built once.

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Final
 
 from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
-from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, EARLY_ROUNDS, MeasuredValue
+from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, COMPLETE, MeasuredValue
 from knickpoint.bisect.comparison.shapes import SampleShape
 from knickpoint.bisect.job import BENCHMARKS, ProbeJob, Variation
 from knickpoint.bisect.runner import Workspace, run_probe
@@ -213,7 +213,7 @@ class Comparison:
             seconds = statistics.median(self._seconds_each)
             measured_at_once = len(open_ones) if self._filtered else len(judge.benchmarks)
             judge.expect(judge.rounds + max(1, int(left / (seconds * max(1, measured_at_once)))))
-            if self._filtered and judge.rounds >= EARLY_ROUNDS:
+            if self._filtered and judge.rounds >= COMPLETE:
                 needed = list(accumulate(seconds * judge.missing(each) for each in open_ones))
                 open_ones = open_ones[: sum(each <= left for each in needed)] or open_ones
         if not self._filtered or judge.rounds < judge.rules.least_rounds or len(open_ones) == len(judge.benchmarks):
