@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Response, expect
-from tests.browser.conftest import leaving
+from tests.browser.conftest import leaving, wait_until_loaded
 from tests.server.story import SLOWER, commit_hash
 from tests.server.test_plotted_summaries import make_tails
 
@@ -135,9 +135,34 @@ def test_a_change_of_a_percentile_is_drawn_in_that_percentile(page: Page, refuse
 
 
 def test_a_page_that_needs_a_server_says_so(page: Page, site: str, refused: list[str]) -> None:
-    page.goto(f"{site}#/status")
-    expect(page.get_by_text("This needs a running server.").first).to_be_visible()
+    for path in ("status", "compare", "quality"):
+        page.goto(f"{site}#/{path}")
+        expect(page.get_by_role("heading", name="This page needs a running server")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+    page.get_by_role("link", name="To the overview", exact=True).click()
+    expect(page.get_by_role("list", name="Timeline of")).to_be_visible()
     assert refused == []
+
+
+@pytest.mark.core
+def test_nothing_is_offered_that_needs_a_server(page: Page, site: str, refused: list[str]) -> None:
+    navigation = ["Overview", "Triage", "Explore", "Alerts"]
+    for path in ("", "triage", "explore?plot=*", "trace/1?why=1", f"commit/{commit_hash(SLOWER)}", "alerts"):
+        page.goto("about:blank")
+        page.goto(f"{site}#/{path}")
+        wait_until_loaded(page)
+        expect(page.get_by_role("alert").filter(has_text=re.compile("."))).to_have_count(0)
+        expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(navigation)
+        for offer in ("Short address", "Plot the formula", "Compare the results", "All traces before and after"):
+            expect(page.get_by_text(offer)).to_have_count(0)
+        expect(page.locator("main details.why, main a[href*='/api/']")).to_have_count(0)
+    assert refused == []
+
+
+def test_a_page_for_chats_leads_to_its_change(page: Page, site: str) -> None:
+    page.goto(f"{site}changes/R1.html")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("slower by up to 25 %")
+    assert page.url == f"{site}#/change/R1" or page.url.endswith("#/change/R1")
 
 
 def test_a_link_that_is_copied_leads_to_the_published_page(page: Page, site: str) -> None:

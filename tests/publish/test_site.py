@@ -17,6 +17,7 @@ from knickpoint.cli.program import knick
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import create_instance, open_instance
+from knickpoint.model.errors import InputError
 from knickpoint.model.summary import read_summary
 from knickpoint.publish import Chosen, site
 from knickpoint.watch.detection.commit_values import read_summaries
@@ -102,6 +103,29 @@ def test_a_change_of_a_percentile_is_published_with_the_values_it_was_found_in(s
     packed = gzip.decompress((directory / "data" / "0" / "values-0-p95.bin").read_bytes())
     numbers = np.frombuffer(packed, np.uint8).reshape(8, -1).T.copy().view(np.float64)[:, 0]
     assert numbers[2 + len(expected) :].tolist() == expected.tolist()
+
+
+def test_a_link_in_a_chat_has_a_sentence_and_a_picture(instance: Path, static: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "shared"
+    with open_instance(instance) as opened:
+        chosen = Chosen(["ada/engine"], _NOW, address="https://ada.github.io/engine/")
+        site.publish(opened, directory, chosen, static=static)
+    front = (directory / "index.html").read_text()
+    assert '<meta property="og:title" content="Performance of ada/engine" />' in front
+    assert "2 changes to triage. The worst: " in front
+    assert 'content="https://ada.github.io/engine/card.png"' in front
+    change = (directory / "changes" / "R1.html").read_text()
+    assert "Check every bracket" in change
+    assert 'url=../#/change/R1"' in change
+    assert 'content="https://ada.github.io/engine/changes/R1.png"' in change
+    for name in ("card.png", "changes/R1.png"):
+        assert (directory / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path, instance: Path) -> None:
+    result = _run(str(tmp_path / "site"), "--instance", str(instance), "--address", "ada.github.io")
+    assert isinstance(result.exception, InputError)
+    assert result.exception.where == "--address"
 
 
 def test_each_trace_has_a_badge(published: Path) -> None:

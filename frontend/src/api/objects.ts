@@ -97,3 +97,6 @@ export class ApiError extends Error {
     super(message);
   }
 }
+
+/** The code of an error of published pages: only a server has the answer. */
+export const NEEDS_SERVER = 501;

@@ -2,7 +2,7 @@
 
 import { selectTraces, type Facets, facetsOf } from "./published-traces";
 import { listChanges, membersOf, type Lists } from "./published-lists";
-import { ApiError, type Commit, type Trace, type Mark, type TicketMark } from "./objects";
+import { ApiError, NEEDS_SERVER, type Commit, type Trace, type Mark, type TicketMark } from "./objects";
 import { decodeSeries, type Series } from "./series";
 
 /** Traces whose values and details are in one file. */
@@ -84,7 +84,12 @@ export async function answer(directory: string, address: string, method: string)
 function needsServer(method: string): ApiError {
   const message =
     method === "GET" ? "This needs a running server." : "Nothing was changed: this needs a running server.";
-  return new ApiError(message, "", "These are published pages, a copy to read. knick serve has all pages.", 404);
+  return new ApiError(
+    message,
+    "",
+    "These are published pages, a copy to read. knick serve has all pages.",
+    NEEDS_SERVER,
+  );
 }
 
 async function find(from: PublishedFiles, path: string, search: URLSearchParams): Promise<unknown> {

@@ -241,7 +241,7 @@ export class App extends PageElement {
       ${this.renderLink("overview", routeUrl(overviewRoute), "Overview")}
       ${this.renderLink("triage", routeUrl(triageRoute), "Triage")}
       ${this.renderLink("explore", routeUrl(exploreRoute), "Explore")}
-      ${this.renderLink("compare", routeUrl(compareRoute), "Compare")}
+      ${PUBLISHED === undefined ? this.renderLink("compare", routeUrl(compareRoute), "Compare") : nothing}
       ${this.renderLink("alerts", routeUrl(alertsRoute), "Alerts")}
       ${
         PUBLISHED === undefined
@@ -272,6 +272,7 @@ export class App extends PageElement {
     const { caller } = this.session;
     if (!caller) return this.renderUnknownCaller();
     if (!this.mayRead) return caller.kind === "anyone" ? signInNotice(caller) : noPermissionNotice(caller);
+    if (PUBLISHED !== undefined && SERVED_PAGES.has(this.route.view)) return servedNotice();
     const { value: repositories, error } = this.repositories;
     if (error && !repositories) return errorNotice(error, () => this.repositories.reload());
     if (!repositories) return loadingNotice("Loading");
@@ -288,6 +289,25 @@ export class App extends PageElement {
     if (error) return errorNotice(error, () => this.me.reload());
     return answered ? signInNotice(undefined) : loadingNotice("Loading");
   }
+}
+
+/** Pages that are nothing without a server. */
+const SERVED_PAGES: ReadonlySet<View> = new Set<View>([
+  "compare",
+  "clusters",
+  "status",
+  "missing",
+  "quality",
+  "tokens",
+  "audit",
+]);
+
+function servedNotice() {
+  return html`<div class="notice">
+    <h1>This page needs a running server</h1>
+    <p>These are published pages, a copy to read. <code>knick serve</code> has all pages.</p>
+    <p><a href=${routeUrl(overviewRoute)}>To the overview</a></p>
+  </div>`;
 }
 
 /**

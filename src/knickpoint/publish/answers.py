@@ -40,8 +40,10 @@ from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
+from knickpoint.model.plain_text import counted
+from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.summary import MEDIAN, Summary, read_summary
-from knickpoint.plots import svg
+from knickpoint.plots import Theme, png, svg
 from knickpoint.version import __version__
 
 _EVERY_KIND: Final = AlertKindFilter.ANY
@@ -55,6 +57,12 @@ TRACES_OF_A_FILE: Final = 10
 """Traces whose values and details are in one file."""
 
 _PAGE: Final = 500
+_MOST_CARDS: Final = 100
+"""Changes that have a page for chats, the worst; others are reached from the pages."""
+
+_CARD_SIZE: Final = (900, 470)
+"""Pixels, in the proportions that chats show without cutting."""
+
 _MOST_COMMITS: Final = 1000
 _MOST_TRACES: Final = 10_000
 _TREND_COMMITS: Final = 250
@@ -72,20 +80,37 @@ _WITHHELD: Final = frozenset({"email", "note", "assignee", "who", "location", "e
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What is published: repositories by name, at a time, and whether each trace has a badge."""
+    """What is published: repositories by name, at a time, whether each trace has a badge, and where the pages will be.
+
+    ``address`` begins the addresses of pictures, which chats load from elsewhere; "" for addresses beside the page.
+    """
 
     repositories: Sequence[str]
     now: datetime
     badges: bool = True
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a chat shows of a link: a title, a sentence, and a picture, b"" for none."""
+
+    title: str
+    text: str
+    picture: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SiteAnswers:
-    """The answers by the path of their file below the directory of the data: JSON, binary numbers, and badges."""
+    """The answers by the path of their file below the directory of the data: JSON, binary numbers, and badges.
+
+    ``cards`` are those of changes by their name, and that of the whole site under "".
+    """
 
     json: Mapping[str, Any]
     values: Mapping[str, bytes]
     badges: Mapping[str, bytes]
+    cards: Mapping[str, Card]
     traces: int
     commits: int
 
@@ -139,7 +164,8 @@ def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
     for change in dict.fromkeys(change["id"] for listed in lists.values() for change in listed):
         fixed |= dict(reader.of_change(change))
     json["fixed"] = fixed
-    return SiteAnswers(json, packed, badges if chosen.badges else {}, trace_count, commit_count)
+    cards = dict(reader.cards(lists))
+    return SiteAnswers(json, packed, badges if chosen.badges else {}, cards, trace_count, commit_count)
 
 
 class _KnownRepositories(VisibleRepositories):
@@ -281,6 +307,27 @@ class _Reader:
         """Return the ids of all changes of a list, the worst first."""
         return [f"R{change.id}" for change in self._all_changes(wanted)]
 
+    def cards(self, lists: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, Card]]:
+        """Yield the card of each of the worst changes that the data show, then that of the site under ""."""
+        names = ", ".join(repository.name for repository in self.repositories)
+        shown = [change for name in ("unprocessed", "processed", "history") for change in lists[name]]
+        stated = [change for change in shown if change["statement"] and change["members"]][:_MOST_CARDS]
+        for change in stated:
+            title = f"{change['id']}: {change['statement']['headline']}"
+            yield change["id"], Card(title, _sentence(change), self._picture(change))
+        waiting = len(lists["unprocessed"])
+        text = f"{counted(waiting, 'change')} to triage." if waiting else f"{counted(len(shown), 'known change')}."
+        first = next(iter(stated), None)
+        worst = f" The worst: {first['statement']['headline']}, {_sentence(first)}" if first else ""
+        yield "", Card(f"Performance of {names}", text + worst, self._picture(first) if first else b"")
+
+    def _picture(self, change: Mapping[str, Any]) -> bytes:
+        """Draw the trace that leads a change, near the change."""
+        lead = next((member for member in change["members"] if member["id"] == change["lead"]), change["members"][0])
+        at = change["commit"]["hash"]
+        trace = lead["trace"]["id"]
+        return png(pictures.draw_plot(self.visible, trace, line_name="", at=at, size=_CARD_SIZE, theme=Theme.LIGHT))
+
     def _all_changes(self, wanted: ListFilter) -> Iterator[ChangeAnswer]:
         page, pages = 1, 1
         while page <= pages:
@@ -297,6 +344,17 @@ class _Reader:
             after = page.after
             if after is None:
                 return
+
+
+def _sentence(change: Mapping[str, Any]) -> str:
+    """Say in words where a change is, and which commit likely made it."""
+    lead = next((member for member in change["members"] if member["id"] == change["lead"]), change["members"][0])
+    name, _ = trace_name(lead["trace"]["params"])
+    others = f" and {counted(change['traces'] - 1, 'other')}" if change["traces"] > 1 else ""
+    likely = change["statement"]["likely"]
+    commit = likely["commit"] if likely else change["commit"]
+    subject = f" “{commit['subject']}”" if commit["subject"] else ""
+    return f"{name}{others}, {'likely by' if likely else 'first seen at'} {commit['short']}{subject}"
 
 
 def _plain(answer: Answer) -> Any:

@@ -10,12 +10,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
 from knickpoint.instance import Instance
 from knickpoint.model.errors import InputError
-from knickpoint.publish.answers import Chosen, SiteAnswers, read_answers
+from knickpoint.publish.answers import Card, Chosen, SiteAnswers, read_answers
 from knickpoint.server.dashboard import STATIC
 
 _MANIFEST: Final = "knickpoint-site.json"
@@ -108,11 +109,19 @@ def _files(answers: SiteAnswers, chosen: Chosen, static: Path) -> dict[str, byte
         for path in sorted(static.rglob("*"))
         if path.is_file() and path.suffix not in {".map", ".br"}  # few servers of files would find the latter
     }
-    files["index.html"] = _published_page(files["index.html"].decode()).encode()
+    page = _published_page(files["index.html"].decode())
+    files["index.html"] = page.replace(
+        "</head>", f"{_tags(answers.cards[''], chosen.address, 'card.png')}</head>", 1
+    ).encode()
     # GitHub Pages then serves the files as they are.
     files[".nojekyll"] = b""
     files |= {f"data/{name}.json": _json(value) for name, value in answers.json.items()}
     files |= {f"data/{name}.bin": pack(content) for name, content in answers.values.items()}
+    for name, card in answers.cards.items():
+        if card.picture:
+            files[f"changes/{name}.png" if name else "card.png"] = card.picture
+        if name:
+            files[f"changes/{name}.html"] = _change_page(name, card, chosen.address)
     files |= {f"badges/{name}.svg": content for name, content in answers.badges.items()}
     manifest = {"published": chosen.now.isoformat(), "repositories": list(chosen.repositories), "files": sorted(files)}
     return files | {_MANIFEST: _json(manifest)}
@@ -122,6 +131,39 @@ def _published_page(page: str) -> str:
     """Return the page with relative addresses, and with the mark by which the dashboard reads files."""
     mark = '<meta name="knickpoint-published" content="data/" />\n  </head>'
     return _ADDRESS.sub(r'\1="./', page).replace("</head>", mark, 1)
+
+
+def _tags(card: Card, address: str, picture: str) -> str:
+    """Return the tags by which chats and search engines show a page: Open Graph, and a title."""
+    base = f"{address.rstrip('/')}/" if address else ""
+    named = {"og:type": "website", "og:site_name": "Knickpoint", "og:title": card.title, "og:description": card.text}
+    if card.picture:
+        named |= {"og:image": base + picture, "og:image:alt": card.text}
+    tags = "".join(
+        f"<meta property={quoteattr(name)} content={quoteattr(text)} />\n    " for name, text in named.items()
+    )
+    size = "summary_large_image" if card.picture else "summary"
+    return f'{tags}<meta name="twitter:card" content="{size}" />\n    <meta name="description" content={quoteattr(card.text)} />\n  '
+
+
+def _change_page(name: str, card: Card, address: str) -> bytes:
+    """Return a page to share: chats read its tags, and a browser goes on to the page of the change.
+
+    The page of the change is in the fragment of an address, which no chat sends to a server.
+    """
+    picture = f"changes/{name}.png" if address else f"{name}.png"
+    return f"""<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <title>{escape(card.title)}</title>
+    <meta http-equiv="refresh" content="0; url=../#/change/{name}" />
+    {_tags(card, address, picture)}</head>
+  <body>
+    <p><a href="../#/change/{name}">{escape(card.title)}</a>: {escape(card.text)}</p>
+  </body>
+</html>
+""".encode()
 
 
 def _json(value: Any) -> bytes:

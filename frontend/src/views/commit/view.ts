@@ -3,6 +3,7 @@
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
 import { api, type Change, type CommitReport } from "../../api/client";
+import { PUBLISHED } from "../../api/published-data";
 import { PageElement } from "../../page-element";
 import { commitRoute, type CommitRoute } from "../../routes/commit";
 import { compareRoute } from "../../routes/compare";
@@ -56,7 +57,7 @@ function renderHead({ commit, repository, line, previous, next, compare }: Commi
     <p class="commit-links">
       ${neighbour(previous, "Measured before:")} ${neighbour(next, "Measured after:")}
       ${
-        previous
+        previous && PUBLISHED === undefined
           ? html`<a
               class="button small"
               href=${routeUrl({ ...compareRoute, repository, base: previous.hash, head: commit.hash, line })}

@@ -11,6 +11,7 @@ import {
   type Hovered,
 } from "../../charts/chart-data";
 import "../../charts/overview-strip";
+import { PUBLISHED } from "../../api/published-data";
 import type { Scale } from "../../routes/url";
 import { MAX_TRACES } from "../../state/plot/plot-loader";
 import { dateRangeFields } from "../../templates/date-range";
@@ -214,14 +215,18 @@ function renderTools(context: ExploreContext) {
     >
       Whole line
     </button>
-    <button
-      class="button small"
-      title="Give the plot a short address (s)"
-      ?disabled=${graphs.every(({ chosen }) => chosen.keys !== "")}
-      @click=${() => void context.createShortAddress()}
-    >
-      Short address
-    </button>
+    ${
+      PUBLISHED === undefined
+        ? html`<button
+            class="button small"
+            title="Give the plot a short address (s)"
+            ?disabled=${graphs.every(({ chosen }) => chosen.keys !== "")}
+            @click=${() => void context.createShortAddress()}
+          >
+            Short address
+          </button>`
+        : nothing
+    }
     <button
       class="button small"
       title="A graph of its own for other traces, below (n)"

@@ -28,7 +28,7 @@ export function renderToolbar(context: ExploreContext) {
     </button>
     <span class="figure faint" role="status">${traces ? countText(traces.total, "trace") : ""}</span>
     ${traces && traces.total > 1 ? html`${renderPlotQuery(context, traces.total)}${renderNewGraph(context)}` : nothing}
-    ${traces && traces.total > 0 && traces.total <= MAX_TRACES ? renderDownload(context) : nothing}
+    ${traces && traces.total > 0 && traces.total <= MAX_TRACES && PUBLISHED === undefined ? renderDownload(context) : nothing}
     ${traces && traces.total > 1 && PUBLISHED === undefined ? renderClustersLink(context) : nothing}
     ${renderQueryError(context, "query-error")}
   </div>`;

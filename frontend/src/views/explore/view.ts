@@ -9,6 +9,7 @@ import type { Chart } from "../../charts/chart";
 import type { ChartRange, Hovered } from "../../charts/chart-data";
 import "../../components/formula-field";
 import type { FormulaField } from "../../components/formula-field";
+import { PUBLISHED } from "../../api/published-data";
 import { PageElement } from "../../page-element";
 import { FirstPaint } from "../../state/first-paint";
 import { showToast } from "../../state/toasts";
@@ -334,19 +335,10 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
         <pre class="commands">knick import results.json</pre>
       </div>`;
     }
-    const { error, formulaFailure } = this;
+    const { error } = this;
     return html`
       <h1 class="sr-only">Explore</h1>
-      ${renderToolbar(this)}
-      <kp-formula-field
-        .error=${formulaFailure?.error}
-        .formula=${formulaFailure?.formula ?? ""}
-        @kp-formula=${(event: CustomEvent<string>) => this.enterFormula(event.detail)}
-        @kp-menu=${() => this.openFormulaMenu()}
-      ></kp-formula-field>
-      <kp-formula-dialog
-        @kp-written=${({ detail }: CustomEvent<WrittenFormula>) => this.useFormula(detail)}
-      ></kp-formula-dialog>
+      ${renderToolbar(this)} ${PUBLISHED === undefined ? this.renderFormulas() : nothing}
       ${error ? errorNotice(error, () => this.reload()) : nothing} ${renderPlot(this)}
       ${this.isQuerying ? renderQueryDialog(this, () => (this.isQuerying = false)) : nothing}
       <div class="explore-columns">
@@ -354,6 +346,19 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
         <section aria-label="Traces">${renderTraceList(this)}</section>
       </div>
     `;
+  }
+
+  private renderFormulas() {
+    const { formulaFailure } = this;
+    return html`<kp-formula-field
+        .error=${formulaFailure?.error}
+        .formula=${formulaFailure?.formula ?? ""}
+        @kp-formula=${(event: CustomEvent<string>) => this.enterFormula(event.detail)}
+        @kp-menu=${() => this.openFormulaMenu()}
+      ></kp-formula-field>
+      <kp-formula-dialog
+        @kp-written=${({ detail }: CustomEvent<WrittenFormula>) => this.useFormula(detail)}
+      ></kp-formula-dialog>`;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import type { AnnouncementKind, ChangeList, Notice, Overview, Statement } from "../../api/client";
+import { PUBLISHED } from "../../api/published-data";
 import { missingRoute } from "../../routes/missing";
 import type { OverviewRoute } from "../../routes/overview";
 import { alertsRoute } from "../../routes/alerts";
@@ -32,7 +33,7 @@ export function renderFigures(overview: Overview, notices: readonly Notice[] | u
     ${figuresOf(overview, notices, route.repository).map(
       ({ label, number, href, urgent, note }) =>
         html`<li class=${urgent && number > 0 ? "urgent" : ""}>
-          <a href=${href}
+          <a href=${PUBLISHED !== undefined && SERVED.has(href) ? nothing : href}
             ><strong class="figure">${grouped(number)}</strong> <span>${label}</span>${
               note ? html` <span class="faint">${note}</span>` : nothing
             }</a
@@ -73,6 +74,9 @@ function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, r
     },
   ].filter(({ label, number }) => number > 0 || ALWAYS_SHOWN.has(label));
 }
+
+/** Where figures lead that published pages do not have. */
+const SERVED: ReadonlySet<string> = new Set([routeUrl(statusRoute), routeUrl(missingRoute)]);
 
 /** A zero says something here; other figures are left out at zero. */
 const ALWAYS_SHOWN = new Set(["new regressions", "recovered or fixed", "to triage", "alerts that fail"]);

@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { api, type Repository, type Trend, type Trends } from "../../api/client";
 import { timeAxis, trendStrip } from "../../charts/trend-strip";
+import { PUBLISHED } from "../../api/published-data";
 import { PageElement } from "../../page-element";
 import { exploreRoute } from "../../routes/explore";
 import { navigate } from "../../routes/navigation";
@@ -48,7 +49,7 @@ export class RepositoryTrends extends PageElement {
     const { name } = this.repository;
     return html`<section class="part" aria-label=${name}>
       <h2><bdi>${name}</bdi></h2>
-      ${this.single ? this.renderTools(value) : nothing}
+      ${this.single && PUBLISHED === undefined ? this.renderTools(value) : nothing}
       ${error ? errorNotice(error, () => this.trends.reload()) : nothing}
       ${value ? this.renderTrends(value) : error ? nothing : loadingNotice("Summing up")}
     </section>`;

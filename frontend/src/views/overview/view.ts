@@ -3,6 +3,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { api, type ChangeList, type Notice, type Overview, type Repository } from "../../api/client";
+import { PUBLISHED } from "../../api/published-data";
 import { PageElement } from "../../page-element";
 import { navigate } from "../../routes/navigation";
 import { overviewRoute, type OverviewRoute } from "../../routes/overview";
@@ -147,22 +148,29 @@ export class OverviewView extends PageElement {
   }
 
   private renderTools() {
-    const { repository, days } = this.route;
+    const { days } = this.route;
+    if (PUBLISHED !== undefined) return this.renderRepositoryChoice();
     const names = this.repositories.map(({ name }) => [name, name] as const);
     const since = this.since ?? null;
     return html`<form class="tools" @submit=${(event: SubmitEvent) => event.preventDefault()}>
       ${selectField("What happened", String(days ?? ""), PERIODS, (chosen) =>
         navigate({ ...this.route, days: chosen === "" ? undefined : Number(chosen) }),
       )}
-      ${
-        names.length > 1
-          ? selectField("Repository", repository, [["", "All repositories"], ...names], (chosen) =>
-              navigate({ ...this.route, repository: chosen, query: "", by: "" }),
-            )
-          : nothing
-      }
+      ${names.length > 1 ? this.repositoryField() : nothing}
       ${since ? html`<span class="faint" title=${timestampText(since)}>since ${dayText(since)}</span>` : nothing}
     </form>`;
+  }
+
+  private repositoryField() {
+    const names = this.repositories.map(({ name }) => [name, name] as const);
+    return selectField("Repository", this.route.repository, [["", "All repositories"], ...names], (chosen) =>
+      navigate({ ...this.route, repository: chosen, query: "", by: "" }),
+    );
+  }
+
+  /** Published pages have the news of one range of time. */
+  private renderRepositoryChoice() {
+    return this.repositories.length > 1 ? html`<div class="tools">${this.repositoryField()}</div>` : nothing;
   }
 
   private renderOthers() {

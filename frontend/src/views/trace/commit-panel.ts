@@ -1,5 +1,6 @@
 /** The panel of the pinned commit: what it is, its runs, and the suspect range of the change that begins there. */
 
+import { PUBLISHED } from "../../api/published-data";
 import { html, nothing } from "lit";
 import type { ChangePoints, Commit, Finding, Run, Statement } from "../../api/client";
 import { compareRoute } from "../../routes/compare";
@@ -91,7 +92,7 @@ function renderOthers(finding: Finding, statement: Statement | undefined, { trac
   const { previous_hash: base, line } = finding.suspect_range;
   const both = { ...compareRoute, repository: trace.repository, base, head: hash, line };
   return html`<a href=${routeUrl(list)}>All changes at this commit</a>
-    ${base ? html` · <a href=${routeUrl(both)}>All traces before and after</a>` : nothing}`;
+    ${base && PUBLISHED === undefined ? html` · <a href=${routeUrl(both)}>All traces before and after</a>` : nothing}`;
 }
 
 /** The tab of the triage page that lists a finding. */

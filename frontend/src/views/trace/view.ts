@@ -27,6 +27,7 @@ import "../../components/decision-dialog";
 import type { DecisionDialog } from "../../components/decision-dialog";
 import type { Chart } from "../../charts/chart";
 import type { ChartCandidate, ChartLine, ChartMark, ChartPatterns, ChartRange } from "../../charts/chart-data";
+import { PUBLISHED } from "../../api/published-data";
 import { PageElement } from "../../page-element";
 import { navigate, type HistoryMode } from "../../routes/navigation";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
@@ -121,7 +122,7 @@ export class TraceView extends PageElement implements TraceContext {
     load: ([id, commits, finding], signal) => loadSuspects(id, commits, finding, signal),
   });
   private readonly explanationResource = new Resource(this, {
-    args: () => (this.route.why ? ([this.route.id, this.route.line] as const) : undefined),
+    args: () => (this.route.why && PUBLISHED === undefined ? ([this.route.id, this.route.line] as const) : undefined),
     load: ([id, line], signal) => api.explain(id, line, signal),
   });
   /** All but the explanation, whose error is in its panel. */
@@ -361,7 +362,7 @@ export class TraceView extends PageElement implements TraceContext {
       ${renderTitle(this, changes)} ${error ? errorNotice(error, () => this.retry()) : nothing}
       ${renderPlot(this, changes)}
       <div class="trace-below">${renderChangeList(this, changes)} ${renderCommitPanel(this, changes)}</div>
-      ${this.renderBisection()} ${renderExplanation(this)}
+      ${this.renderBisection()} ${PUBLISHED === undefined ? renderExplanation(this) : nothing}
       <kp-decision-dialog></kp-decision-dialog>
     `;
   }
