@@ -484,7 +484,7 @@ def test_the_list_of_all_has_what_is_decided_about_and_what_is_not(client: Clien
     assert [group["statuses"] for group in found] == [{"new": 1}, {"hidden": 2}]
     assert client.get(URL).json()["all"] == 2
     assert [group["commit"]["hash"] for group in groups(client, all=True, status="new")] == [commit_hash(FASTER)]
-    assert groups(client, all=True, alert="another") == []
+    assert client.get("/api/v1/changes", params={"all": True, "alert": "another"}).status_code == 400
 
 
 def test_a_change_tells_its_newest_decision_until_that_is_undone(client: Client) -> None:
@@ -519,3 +519,23 @@ def test_a_change_says_what_it_is_by_its_statement(reader: Client) -> None:
     )
     assert statement["headline"] == "2 slower by up to 25 %"
     assert (statement["worse"], statement["better"], statement["undirected"]) == (2, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "remedy"),
+    [
+        ("alert", "defualt", "Did you mean 'default'?"),
+        ("ticket", "PERF-999", "There is none yet."),
+        ("assignee", "grcae", "Did you mean 'grace'?"),
+    ],
+)
+def test_a_filter_by_a_name_that_nothing_has_is_refused_with_the_nearest(
+    client: Client, word: str, text: str, remedy: str
+) -> None:
+    [first, *_] = ids(groups(client)[0])
+    decide(client, [first], "acknowledged", assignee="grace")
+    answer = client.get("/api/v1/changes", params={word: text})
+    assert answer.status_code == 400
+    found = answer.json()
+    assert (found["error"], found["where"], found["remedy"]) == (f"No change has the {word} {text!r}.", word, remedy)
+    assert client.get("/api/v1/changes", params={"assignee": "grace", "kind": "drift"}).json()["total"] == 0

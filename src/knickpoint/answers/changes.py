@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from enum import Enum
 from typing import Final
 
@@ -28,6 +29,7 @@ from knickpoint.model.alert import AlertSeverity
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import Action, Decision, Direction, Status
 from knickpoint.model.commit import Line, Repository
+from knickpoint.model.errors import InputError
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import Basis, ChangeCondition, ChangeDirection, Statement
 from knickpoint.store import Store
@@ -220,6 +222,12 @@ class Listing:
     members: int
 
 
+_NEAR: Final = 0.5
+"""How alike a name is that was meant, as difflib counts it."""
+
+_FEW_NAMES: Final = 8
+
+
 def list_changes(visible: VisibleRepositories, listing: Listing) -> ChangesAnswer:
     """List one page of changes, with a sparkline for each member.
 
@@ -252,6 +260,32 @@ def count_changes(visible: VisibleRepositories, wanted: ListFilter) -> Tally:
     selection = matching_members(wanted)
     tallies = (visible.store.findings.tally(each, selection) for each in visible.some(wanted.repository))
     return sum(tallies, Tally())
+
+
+def refuse_unknown_names(visible: VisibleRepositories, wanted: ListFilter, alerts: Iterable[str]) -> None:
+    """Refuse a filter by an alert, a person or a ticket that no change point has; ``alerts`` are the configured ones.
+
+    The caller's own name is known, whatever is assigned.
+
+    Raises:
+        InputError: it names the nearest name that there is.
+    """
+    known = visible.store.findings.filter_names(visible.some(wanted.repository))
+    known["alert"].update(alerts)
+    known["assignee"].add(visible.caller.name)
+    for word, texts in (("alert", wanted.alert), ("assignee", wanted.assignee), ("ticket", wanted.ticket)):
+        if texts and texts not in known[word]:
+            near = get_close_matches(texts, sorted(known[word]), 1, _NEAR)
+            listed = ", ".join(sorted(known[word])[:_FEW_NAMES])
+            raise InputError(
+                f"no change has the {word} {texts!r}",
+                where=word,
+                remedy=f"Did you mean {near[0]!r}?"
+                if near
+                else f"There are: {listed}."
+                if listed
+                else "There is none yet.",
+            )
 
 
 def list_changes_of(visible: VisibleRepositories, wanted: ListFilter, ids: Collection[int]) -> list[ChangeAnswer]:

@@ -17,6 +17,7 @@ from knickpoint.answers.changes import (
     Ordering,
     list_changes,
     list_members,
+    refuse_unknown_names,
 )
 from knickpoint.answers.clusters import ClustersAnswer, list_clusters
 from knickpoint.answers.filters import ListFilter
@@ -38,6 +39,7 @@ from knickpoint.answers.triage import (
     split,
     undo,
 )
+from knickpoint.instance.alert_sources import sourced_alerts
 from knickpoint.model.errors import InputError
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import (
@@ -74,6 +76,7 @@ RequestFilter = Annotated[ListFilter, Depends(from_parameters(ListFilter))]
 def get_changes(
     request: Request,
     visible: Visible,
+    instance: RequestInstance,
     cache: Cache,
     wanted: RequestFilter,
     *,
@@ -91,12 +94,22 @@ def get_changes(
 ) -> Response:
     """List changes: unprocessed, processed, history, all of these, or gone; each with its commit and its first traces.
 
-    Changes at or before the history boundary are history. The unprocessed list does not have them.
+    Changes at or before the history boundary are history. The unprocessed list does not have them. An alert,
+    an assignee or a ticket that no change has is refused with the nearest name.
     """
     ordering, descending = _ordering(sort)
     listing = Listing(wanted, ordering, descending, page, size, members)
     question = ("changes", listing, visible.extent)
-    return cache.get(visible.store, question, lambda: list_changes(visible, listing)).response(request)
+
+    def read() -> ChangesAnswer:
+        found = list_changes(visible, listing)
+        if not (found.unprocessed or found.history or found.processed or found.gone):
+            alerts = (each.alert for each in sourced_alerts(instance.config, visible.store))
+            shown = (each.name for each in alerts if not each.repository or visible.shows(each.repository))
+            refuse_unknown_names(visible, wanted, shown)
+        return found
+
+    return cache.get(visible.store, question, read).response(request)
 
 
 @router.get("/changes/{change}")

@@ -176,6 +176,26 @@ class Findings:
         with self._database.reading() as connection:
             return count_directions(self._database, connection, repository.id, selection)
 
+    def filter_names(self, repositories: Sequence[Repository]) -> dict[str, set[str]]:
+        """Return the alerts, assignees and tickets that change points of some repositories have, by those three words."""
+        point = change_point.c
+        columns = {
+            "alert": [sighting.c.alert],
+            "assignee": [point.assignee],
+            "ticket": [point.ticket, point.matched_ticket],
+        }
+        found: dict[str, set[str]] = {}
+        with self._database.reading() as connection:
+            for word, some in columns.items():
+                queries = (
+                    select(column)
+                    .distinct()
+                    .where(column.table.c.repository_id.in_([each.id for each in repositories]))
+                    for column in some
+                )
+                found[word] = {name for query in queries for name in connection.execute(query).scalars() if name}
+        return found
+
     def tally(self, repository: Repository, selection: Selection) -> Tally:
         """Count the changes with a member of ``selection`` that is unprocessed, processed or gone."""
         with self._database.reading() as connection:
