@@ -87,8 +87,8 @@ class NotifySettings:
         paused: whether nothing is sent; deliveries wait.
         attempts: how often a delivery is tried before it counts as failed.
         digest: `now`, or times of the day at which messages go out together, as in `["08:00", "16:00"]`.
-        digest_below: changes of sizes, allocations and instructions by less than this share (0.005 is 0.5 %) go into one
-            digest a day, at 8:00, even without times of ``digest``. 0 sends them as all others.
+        digest_below: changes of sizes, allocations and instructions by less than this share (0.005 is 0.5 %) wait for a
+            digest, at 8:00 where `digest` names no times. 0 sends them as all others.
         quiet: hours in which nothing goes out, as in `22:00-07:00`.
         time_zone: time zone of these times, as in `Europe/Berlin`.
         escalate_hours: after how many hours a change that no person took goes to the owners of its alerts. 0 never.

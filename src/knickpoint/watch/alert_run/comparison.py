@@ -15,6 +15,8 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.methods.default.siblings.found_places import ASKED, NEAR
+from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import Sighting
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import ServiceError
@@ -23,7 +25,7 @@ from knickpoint.model.settlement import SETTLED
 from knickpoint.store import Store
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.alert_job import AlertJob, failure_of
-from knickpoint.watch.detection.alert_settings import Filter
+from knickpoint.watch.detection.alert_settings import Filter, asks_family
 from knickpoint.watch.detection.clusters import GroupClusters
 from knickpoint.watch.detection.filters import reported_detections
 from knickpoint.watch.detection.judged_rows import JudgedRows, TraceDetection
@@ -311,7 +313,8 @@ def _in_order(sightings: Iterable[Sighting]) -> list[Sighting]:
 
 
 def _compare_trace(job: AlertJob, detection: TraceDetection, old: Sequence[Sighting], lines: Lines) -> AlertComparison:
-    new = _in_order(_with_known(old, detection, lines))
+    found = _with_known(old, detection, lines)
+    new = _in_order([*found, *_still_members(job.alert, old, found, Ruler(job.line.positions, detection.measured))])
     places = {(sighting.suspect_range, sighting.movement) for sighting in old}
     kept = sum((sighting.suspect_range, sighting.movement) in places for sighting in new)
     changed = TraceComparison(job.alert.name, detection.trace, job.line, detection.measured, tuple(new))
@@ -323,6 +326,23 @@ def _compare_trace(job: AlertJob, detection: TraceDetection, old: Sequence[Sight
         added=len(new) - kept,
         lost=len(old) - kept,
     )
+
+
+def _still_members(alert: Alert, old: Sequence[Sighting], found: Sequence[Sighting], ruler: Ruler) -> list[Sighting]:
+    """Keep the sightings of the trace at the places of its family, until it is asked again later in the run.
+
+    What the trace shows by itself now is left out: it is the same change point.
+    """
+    if not asks_family(alert):
+        return []
+    ranks = [(step.rank, each.movement) for each in found if (step := ruler.locate(each.suspect_range, each.movement))]
+    return [
+        each
+        for each in old
+        if each.numbers.method == ASKED
+        and (step := ruler.locate(each.suspect_range, each.movement))
+        and not any(way == each.movement and abs(rank - step.rank) <= NEAR for rank, way in ranks)
+    ]
 
 
 def _position(sighting: Sighting, lines: Lines) -> int | None:

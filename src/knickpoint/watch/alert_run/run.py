@@ -5,7 +5,8 @@ A run goes through six stages, one module each:
 1. ``run_plan`` and ``alert_job`` plan: which alert detects on which line, in which traces.
 2. :mod:`knickpoint.watch.detection` reads frames and finds sightings.
 3. ``comparison`` keeps the traces in which an alert finds something else than at its last run.
-4. ``persistence`` writes what became of the change points, by the rule of :mod:`knickpoint.watch.identity`.
+4. ``persistence`` writes what became of the change points, by the rule of :mod:`knickpoint.watch.identity`, and
+   ``family_members`` finds the traces that moved where others of their family step.
 5. :mod:`knickpoint.watch.changes` groups the change points into changes, and
    :mod:`knickpoint.watch.quarantine` holds those at whose place results are quarantined.
 6. :mod:`knickpoint.watch.announcements` writes what is announced into the ledger, and
@@ -37,6 +38,7 @@ from knickpoint.watch.alert_run.comparison import (
     compare_retired,
     shared_detections,
 )
+from knickpoint.watch.alert_run.family_members import complete_families
 from knickpoint.watch.alert_run.kept_clusters import drifted_points, keep_clusters
 from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_changes
 from knickpoint.watch.alert_run.run_plan import (
@@ -171,6 +173,7 @@ def _run_repository(
             early = EarlyVerdicts()  # another run may have seen newer values
         _begin_history(store, plan)
         written = found.written + _write(store, plan, found.pending, latest, found.drifted, failed=found.failures)
+        written += _write_members(store, plan, found, written)
         changes = _update_changes(store, plan, written.changes)
         hold_findings(store, plan.lines.repository, plan.lines)
         if silent:
@@ -315,6 +318,17 @@ def _write(
         again = detect_again(store, plan.jobs, comparisons, lines, failed=failed)
         overtaken = frozenset(comparison.trace.id for comparison in comparisons)
         return _Written(persist_changes(store, again.comparisons, lines, found=plan.begun), overtaken, again.failures)
+
+
+def _write_members(store: Store, plan: RepositoryPlan, found: _Found, written: _Written) -> _Written:
+    """Write which traces moved where others of their family step, now that these steps are known."""
+    lines = Lines(store, plan.lines.repository) if written.overtaken else plan.lines
+    comparisons: list[TraceComparison] = []
+    for result in found.results:
+        changed = {each.trace.id for each in found.pending if each.alert == result.job.alert.name}
+        early = result.job.due.tolist() if found.written.changes.counts else ()
+        comparisons += complete_families(store, result.job, lines, {*changed, *early})
+    return _Written(persist_changes(store, comparisons, lines, found=plan.begun))
 
 
 # Stage 5: group change points into changes, and record the run.

@@ -77,6 +77,11 @@ def depends_on_group(alert: Alert) -> bool:
     return alert.minimum_traces > 1 or judges_groups(alert.method)
 
 
+def asks_family(alert: Alert) -> bool:
+    """Return True if ``alert`` asks the family of a trace that steps, in ``watch/alert_run/family_members.py``."""
+    return alert.method == "default" and not alert.window and not alert.reads_samples
+
+
 def whole_groups(store: Store, alert: Alert, ids: NDArray[np.int64], touched: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return those of ``ids`` that are ``touched``, with the rest of their groups where these count for ``alert``.
 

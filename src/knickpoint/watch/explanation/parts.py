@@ -123,7 +123,8 @@ class ExplainedCandidate:
     """A possible step that the method examined: ``commit`` is the first one of the new level.
 
     Where the method judges traces together, it is the step of a cluster that the trace was judged for: ``note`` says
-    what the trace is to the cluster, and ``point`` is its change point there, None without one.
+    what the trace is to the cluster, and ``point`` is its change point there, None without one. So it is where the
+    trace was asked at the place of its family.
     """
 
     commit: SlottedCommit

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import makes_clusters
+from knickpoint.detect.methods.default.siblings.found_places import ASKED
 from knickpoint.detect.samples import sample_evidence
 from knickpoint.model.alert import Alert
-from knickpoint.model.change_point import ChangePoint, Sighting
+from knickpoint.model.change_point import ChangePoint, Condition, Sighting
 from knickpoint.model.cluster import KeptCluster, KeptMember, MemberState
 from knickpoint.model.commit import Line, Repository, SlottedCommit, short_name
 from knickpoint.model.errors import AbsentError, HistoryError, InputError
@@ -25,7 +26,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.query import parse_query
 from knickpoint.model.settlement import FindingKind
-from knickpoint.model.step import Candidate, Detection, Step
+from knickpoint.model.step import Candidate, Check, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import missing_reference, reason_against, reason_of
 from knickpoint.watch.bisections import bisection_text
@@ -147,6 +148,7 @@ class _Subject:
             for found in near
             if int(frame.slots[found.index]) in commits
         ]
+        candidates += self._asked(alert, line, measured, at)
         return AlertExplanation(
             alert,
             line.name,
@@ -154,9 +156,33 @@ class _Subject:
             detection,
             tuple(candidates),
             self._steps(alert, judged, measured, at),
-            len(detection.candidates) - len(candidates),
+            len(detection.candidates) - len(near),
             self._flipping(detection, frame, judged.values),
         )
+
+    def _asked(self, alert: Alert, line: Line, measured: NDArray[np.int64], at: int | None) -> list[ExplainedCandidate]:
+        """Return the change points that the trace shows only where others of its family step, as the last run did."""
+        found = [
+            (position, each)
+            for each in self.points
+            if alert.name in each.alerts
+            and each.numbers.method == ASKED
+            and each.condition is not Condition.GONE
+            and (position := line.positions.get(each.suspect_range.slot)) is not None
+            and _near(measured, at, position, position)
+        ]
+        commits = self.commits([each.suspect_range.slot for _, each in found])
+        return [
+            ExplainedCandidate(
+                commits[each.suspect_range.slot],
+                Candidate(
+                    position, accepted=True, checks=(Check("its levels apart (standard errors)", each.numbers.score),)
+                ),
+                "a member: it moved where others of its family step, which is asked at their places alone",
+                each,
+            )
+            for position, each in found
+        ]
 
     def _flipping(
         self, detection: Detection, frame: Frame, values: NDArray[np.float64]

@@ -28,6 +28,9 @@ The stages in the order in which a group passes them:
 7. ``members`` decides for each place which traces moved with it, with the help of ``kinship``.
 8. ``method._with_shared`` joins the shared steps of each trace with its own, and records why others did not move.
 
+``found_places`` is for alerts with the default method: it asks each trace only at the places where others step, and
+searches nothing. ``watch/alert_run/family_members.py`` calls it.
+
 Invariants between the stages:
 
 - Columns are those of the input in all stages; a step is put on the next column at which its trace is measured.

@@ -69,7 +69,7 @@ def judge_siblings(apart: NDArray[np.float64], kinships: Sequence[Kinship] = ())
     least = 0.5 / max(1, len(seen))
     chance = np.full(len(seen), share)
     for _ in range(_ROUNDS):
-        expected = _by_kin(chance, share, least, kinships)[0]
+        expected = expect_by_kin(chance, share, least, kinships)[0]
         odds = np.log(expected / (1 - expected)) + moved * seen - moved * moved / 2
         before, chance = chance, 1 / (1 + np.exp(-np.clip(odds, -500.0, 500.0)))
         total = float(chance.sum())
@@ -84,7 +84,7 @@ def judge_siblings(apart: NDArray[np.float64], kinships: Sequence[Kinship] = ())
     return Membership(way, separation, chance, belongs, _kin(chance, share, least, kinships))
 
 
-def _by_kin(
+def expect_by_kin(
     chance: NDArray[np.float64], share: float, least: float, kinships: Sequence[Kinship]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the share expected to move with each trace, and the number of the kinship that says so, -1 for none.
@@ -104,7 +104,7 @@ def _by_kin(
 def _kin(
     chance: NDArray[np.float64], share: float, least: float, kinships: Sequence[Kinship]
 ) -> tuple[Kin | None, ...]:
-    expected, speaker = _by_kin(chance, share, least, kinships)
+    expected, speaker = expect_by_kin(chance, share, least, kinships)
     return tuple(
         Kin(kinships[number], expected_share) if number >= 0 else None
         for number, expected_share in zip(speaker.tolist(), expected.tolist(), strict=True)

@@ -41,12 +41,8 @@ class View:
 
     @property
     def memory(self) -> float:
-        """The variance of the mean of n values, times n: 1 for independent ones.
-
-        Neighbours resemble each other, so their changes show less than the variance of a value, and their mean keeps
-        more.
-        """
-        return (1 + self.dependence) / (1 - self.dependence) ** 2
+        """The variance of the mean of n values, times n: 1 for independent ones."""
+        return memory_of(self.dependence)
 
     @property
     def block(self) -> int:
@@ -58,6 +54,14 @@ class View:
         """The mean of the traces that are measured, for each commit; ``nan`` where none is."""
         counts = self.held.sum(axis=0)
         return np.where(counts > 0, self.values.sum(axis=0) / np.maximum(counts, 1), np.nan)
+
+
+def memory_of(dependence: float) -> float:
+    """Return the variance of the mean of n values, times n: 1 for independent ones.
+
+    Neighbours resemble each other, so their changes show less than the variance of a value, and their mean keeps more.
+    """
+    return (1 + dependence) / (1 - dependence) ** 2
 
 
 def deviations_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -99,11 +103,11 @@ def around_centre(view: View) -> View:
 def _view(scaled: NDArray[np.float64]) -> View:
     held = ~np.isnan(scaled)
     values = np.where(held, np.clip(scaled, -_MOST, _MOST), 0.0)
-    dependence = np.median([_dependence(row[present]) for row, present in zip(values, held, strict=True)])
+    dependence = np.median([dependence_of(row[present]) for row, present in zip(values, held, strict=True)])
     return View(values, held, float(dependence))
 
 
-def _dependence(values: NDArray[np.float64]) -> float:
+def dependence_of(values: NDArray[np.float64]) -> float:
     """Return the autocorrelation at lag 1 as that of a process of first order, from 0 to :data:`_MOST_DEPENDENT`.
 
     Neighbours differ by a variance of ``2 (1 - phi)``, values three apart by ``2 (1 - phi^3)``; their ratio is
