@@ -10,6 +10,7 @@
     python benchmarks/accuracy.py samples     # several samples of a commit
     python benchmarks/accuracy.py noise       # changes of the noise
     python benchmarks/accuracy.py siblings    # weak changes that related traces share
+    python benchmarks/accuracy.py families    # planted steps in real noise of traces measured together
     python benchmarks/accuracy.py rates       # false alarms by length of the series, and in other repositories
     python benchmarks/accuracy.py past        # what changes long ago when something new happens
     python benchmarks/accuracy.py --forests F # labelled series, each by the forest that never saw its repository
@@ -33,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuracy_drift import drift_rows
+from accuracy_families import family_rows
 from accuracy_noise import INDEPENDENT, Known, bump, flip, noise, rare, step
 from accuracy_past import past_rows
 from accuracy_rates import elsewhere_rows, length_rows
@@ -70,7 +72,7 @@ SERIES: Final = 1000
 PEER_SERIES: Final = 200
 """How many of them a peer gets, which takes a hundred times as long."""
 
-_PARTS: Final = ("generated", "drift", "sizes", "samples", "noise", "siblings", "past", "rates", "labelled")
+_PARTS: Final = ("generated", "drift", "sizes", "samples", "noise", "siblings", "families", "past", "rates", "labelled")
 
 _ALONE: Final = {
     "sizes": size_rows,
@@ -317,6 +319,15 @@ def held_back(path: Path) -> Detector:
     return detect
 
 
+def _labelled(peer: Peer | None) -> list[Row]:
+    measured = other = None
+    if place := place_of_series():
+        injected, resampled = read_labelled(place, "injected"), read_labelled(place, "null")
+        measured = score(ours, injected, resampled)
+        other = score(peer.detect, injected, resampled) if peer else None
+    return labelled_rows(measured, other, peer.name if peer else "")
+
+
 def main() -> None:
     """Measure, print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
@@ -337,21 +348,16 @@ def main() -> None:
     peer = start_peer("sklearn", "pelt", "PELT rbf, tuned") if {*parts} - {*_ALONE} else None
     if "generated" in parts:
         rows += generated(ours, peer)
-    if "drift" in parts:
-        rows += drift_rows(partial(peer.detect, _="drift"), peer.name) if peer else drift_rows(None, "")
+    for part, beside in (("drift", drift_rows), ("families", family_rows)):
+        if part in parts:
+            rows += beside(partial(peer.detect, _=part), peer.name) if peer else beside(None, "")
     for part, measure in _ALONE.items():
         rows += measure() if part in parts else []
     if "rates" in parts:
         place = place_of_series()
         rows += length_rows() + elsewhere_rows(place.parent / "histories" if place else None)
     if "labelled" in parts:
-        place = place_of_series()
-        measured = other = None
-        if place:
-            injected, resampled = read_labelled(place, "injected"), read_labelled(place, "null")
-            measured = score(ours, injected, resampled)
-            other = score(peer.detect, injected, resampled) if peer else None
-        rows += labelled_rows(measured, other, peer.name if peer else "")
+        rows += _labelled(peer)
     finish("accuracy", rows, only=chosen.parts)
 
 

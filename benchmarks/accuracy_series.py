@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Labelled", "place_of_series", "read_labelled", "read_real"]
+__all__ = ["Labelled", "Traces", "place_of_series", "read_labelled", "read_real", "read_together"]
 
 Array = NDArray[np.float64]
 
@@ -36,6 +36,14 @@ class Labelled:
     places: tuple[int, ...]
     sizes: tuple[float, ...]
     strengths: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Traces of one suite that are measured at the same commits: traces x commits, ``nan`` for missing."""
+
+    keys: tuple[str, ...]
+    values: Array
 
 
 def place_of_series() -> Path | None:
@@ -76,3 +84,27 @@ def read_labelled(place: Path, name: str) -> list[Labelled]:
 def read_real(place: Path) -> dict[tuple[str, ...], Array]:
     """Read the real series, unlabelled: (source, series) to values in the order of the commits."""
     return _columns(place / "real.csv.gz", ("source", "series"))
+
+
+def read_together(place: Path) -> list[Traces]:
+    """Read the real series of each suite that were measured together, in the order of the longest of them."""
+    suites: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    with gzip.open(place / "real.csv.gz", "rt", newline="") as file:
+        for row in csv.DictReader(file):
+            suite = suites.setdefault((row["source"], row["series"].partition("::")[0]), {})
+            suite.setdefault(row["series"], {})[row["commit"]] = float(row["value"] or "nan")
+    return [group for series in suites.values() for group in _together(series)]
+
+
+def _together(series: dict[str, dict[str, float]]) -> list[Traces]:
+    """Divide series by the commits that they share with the longest one that is left; a series alone is left out."""
+    left, found = dict(series), []
+    while left:
+        commits = max(left.values(), key=len)
+        chosen = [name for name, values in left.items() if 2 * len(values.keys() & commits.keys()) >= len(values)]
+        if len(chosen) > 1:
+            rows = [[left[name].get(commit, float("nan")) for commit in commits] for name in chosen]
+            keys = tuple(f",benchmark={name.replace(',', ';').replace('=', ':')}," for name in chosen)
+            found.append(Traces(keys, np.array(rows)))
+        left = {name: values for name, values in left.items() if name not in chosen}
+    return found

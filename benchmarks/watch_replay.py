@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from accuracy_series import Traces
 from knickpoint.ingest import import_data
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.worker.alert_runs import AlertRuns
@@ -29,7 +30,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.notification import Announcement
 from knickpoint.store import EventKind
 
-__all__ = ["Replay", "SeenMessage", "history_of_series", "published_history", "replay"]
+__all__ = ["Replay", "SeenMessage", "history_of_series", "published_history", "published_traces", "replay"]
 
 _START: Final = 1_600_000_000
 _ASSIGNMENT: Final = re.compile(r"^\s*window\.BENCHMARK_DATA\s*=\s*")
@@ -53,6 +54,23 @@ def published_history(path: Path) -> list[Document]:
             suites.setdefault(suite, []).append(entry)
         documents.append({"lastUpdate": 0, "repoUrl": whole["repoUrl"], "entries": suites})
     return documents
+
+
+def published_traces(path: Path) -> list[Traces]:
+    """Return the values of each suite of a published history, its traces x the commits of all suites."""
+    documents = published_history(path)
+    suites: dict[str, dict[str, dict[int, float]]] = {}
+    for column, document in enumerate(documents):
+        for suite, entries in document["entries"].items():
+            for bench in (bench for entry in entries for bench in entry["benches"]):
+                suites.setdefault(suite, {}).setdefault(bench["name"], {})[column] = float(bench["value"])
+    return [
+        Traces(
+            tuple(f",benchmark={name.replace(',', ';').replace('=', ':')}," for name in traces),
+            np.array([[values.get(column, np.nan) for column in range(len(documents))] for values in traces.values()]),
+        )
+        for traces in suites.values()
+    ]
 
 
 def history_of_series(values: NDArray[np.float64], *, name: str, higher_is_better: bool = False) -> list[Document]:

@@ -71,6 +71,12 @@ _ELSEWHERE: Final = (
     "it is the change that its siblings have at another commit, and its own values do not tell both places apart"
 )
 _LEAST_DOUBT: Final = 1e-12
+_MEAN_MOVED: Final = 3.0
+"""Standard errors by which the mean of those has to move that do not step by themselves."""
+
+_SHARED: Final = 1.3
+"""Deviations of the mean of traces, over that of the mean of independent ones, from which they share noise."""
+
 _OWN: Final = 0.5
 """Share of what a trace seems to move around the centre that it has to move by itself."""
 
@@ -215,7 +221,7 @@ def detect_siblings(
     plain = [step for number, own in enumerate(steps) for step in plain_steps(own, number, float(spread[number]))]
     calm = common_scale(without_steps(scaled[rows], plain), deviations[rows])
     places = [
-        *_among_most(view, histories, false_alarms),
+        *_among_most(view, steps, histories, false_alarms),
         *_among_some(calm, plain, histories, Reordering(permutations, p, seed)),
     ]
 
@@ -253,13 +259,33 @@ def _has_levels(found: Detection) -> bool:
     return not found.flipping and all(step.estimate is None for step in found.steps)
 
 
-def _among_most(view: View, histories: Sequence[ParamHistory], false_alarms: float) -> Iterator[_Place]:
+def _among_most(
+    view: View, steps: Sequence[Sequence[Step]], histories: Sequence[ParamHistory], false_alarms: float
+) -> Iterator[_Place]:
     """Yield the steps of the mean of the siblings with which at least half of them moved."""
-    steps = detect_default(view.mean, false_alarms=false_alarms, candidates=False).steps
-    columns = [step.index for step in steps if step.kind is FindingKind.STEP]
+    found = detect_default(view.mean, false_alarms=false_alarms, candidates=False).steps
+    columns = [step.index for step in found if step.kind is FindingKind.STEP]
     for column, members in zip(columns, _members(view, columns, histories), strict=True):
+        alone = np.array([any(abs(step.index - column) < _NEAR for step in own) for own in steps])
         if members.belongs.sum() >= len(members.belongs) / 2:
-            yield _Place(column, members, (Check("the mean of the siblings has a step here", 1.0),))
+            others = _others_moved(view, alone, column, columns)
+            joined = members if others else replace(members, belongs=members.belongs & alone)
+            yield _Place(column, joined, (Check("the mean of the siblings has a step here", 1.0),))
+
+
+def _others_moved(view: View, alone: NDArray[np.bool_], column: int, columns: Sequence[int]) -> bool:
+    """Return True if the mean of the traces that do not step ``alone`` moved as well, or there are none.
+
+    A few that step by themselves move the mean of all, and noise that siblings share makes each of the others resemble
+    them. Their own mean keeps what they share, in its noise as well. Without shared noise each speaks for itself.
+    """
+    if alone.all() or not alone.any():
+        return True
+    mean = View(view.values[~alone], view.held[~alone], view.dependence).mean[None, :]
+    deviation = deviations_of(mean)
+    if deviation[0] * math.sqrt(float((~alone).sum())) < _SHARED:
+        return True
+    return abs(float(_separations_at(common_scale(mean, deviation), column, columns, {})[0])) >= _MEAN_MOVED
 
 
 def _among_some(
