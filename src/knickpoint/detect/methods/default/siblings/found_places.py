@@ -145,7 +145,8 @@ def _find_places(steps: Sequence[OwnStep], keys: Sequence[str]) -> _Places | Non
 def _ask_trace(values: NDArray[np.float64], row: int, own: Sequence[int], places: _Places) -> list[Joined]:
     """Find the places at which the trace ``row`` moved along with its family.
 
-    ``own`` are the columns at which it steps by itself. The likeliest place comes first, and bounds the values that answer for the others, as own steps do.
+    ``own`` are the columns at which it steps by itself. The likeliest place comes first, and bounds the values that
+    answer for the others, as own steps do.
     """
     held = np.flatnonzero(~np.isnan(values))
     if held.size < 2 * _FEWEST or not places.columns.size:
