@@ -20,6 +20,7 @@ _MAIL = '[channels.team]\nkind = "mail"\nserver = "smtp://mail.example.org"\nsen
         ("[notify]\nlink_days = 0\n", "[notify]", "link_days is 0"),
         ("[notify]\nlink_days = 367\n", "[notify]", "link_days is 367"),
         ("[notify]\nsuspect_probability = 1.5\n", "[notify]", "suspect_probability is 1.5"),
+        ("[notify]\ndigest_below = 5\n", "[notify]", "digest_below is 5"),
         ('[notify]\nmachine_owners = ["lab"]\n', "[notify]", "machine_owners names 'lab'"),
         ('[notify]\ndigest = ["25:00"]\n', "[notify]", "25:00"),
         ('[notify]\nquiet = "22:00"\n', "[notify]", "22:00"),

@@ -36,6 +36,9 @@ from knickpoint.watch.lines import Lines
 _MOST: Final = 2_000
 """Traces of a family: more are not asked, because that would hold up each event."""
 
+_MOST_WATCHED: Final = 20_000
+"""Traces of an alert with groups: the keys of all of them are read to find the families."""
+
 _Own = Mapping[int, Sequence[Sighting]]
 
 
@@ -70,7 +73,7 @@ def _families(store: Store, alert: Alert, lines: Lines, due: NDArray[np.int64]) 
     ids = watched_traces(store, alert, lines.repository)
     renamed = [rename.old for rename in store.traces.renames.all(lines.repository)]
     ids = np.setdiff1d(ids, renamed) if renamed else ids
-    if not alert.group_by and ids.size > _MOST:
+    if ids.size > (_MOST_WATCHED if alert.group_by else _MOST):
         return []
     groups: dict[GroupKey, list[Trace]] = defaultdict(list)
     for trace in store.traces.get(ids):
