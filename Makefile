@@ -190,6 +190,9 @@ bench-cause: setup-dev ## How often the function that a change costs is named fi
 bench-bisect: setup-dev ## Tests that finding a commit takes, beside its references (BISECT_ARGS="--quick PART...")
 	@$(BIN)/python benchmarks/bisection.py $(BISECT_ARGS)
 
+bench-self: setup ## Count what this checkout costs, and judge it by the kept history; code 3, too few data, passes
+	@$(BIN)/python benchmarks/self.py --check --output build/bench/self.csv $(SELF_ARGS) || test $$? -eq 3
+
 # --- learning it ------------------------------------------------------------------------------------
 
 $(STAMPS)/train: $(STAMPS)/venv
@@ -232,4 +235,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-try bench-formats bench-cause bench-bisect train-default fuzz-api fuzz-formats lock format clean
+.PHONY: compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-try bench-formats bench-cause bench-bisect bench-self train-default fuzz-api fuzz-formats lock format clean

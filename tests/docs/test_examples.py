@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import os
 import re
 import shlex
@@ -17,6 +18,7 @@ import pytest
 from tests.repositories import GitRepository
 
 from knickpoint.cli.program import knick
+from knickpoint.detect import find_steps
 from knickpoint.ingest import import_files
 from knickpoint.instance import Config, create_instance, read_config
 from knickpoint.model.errors import KnickpointError
@@ -65,6 +67,18 @@ def test_the_alerts_of_the_guide_run(block: str, tmp_path: Path) -> None:
         alerts = tuple(read_config(file).alerts.values())
         assert len(compare_alerts(instance.store, alerts)) == len(alerts)
         assert {run.alert for run in run_alerts(instance.store, alerts).alerts} <= {alert.name for alert in alerts}
+
+
+def test_our_own_history_names_the_commits_that_made_k_means_faster() -> None:
+    with (_TOP / "docs" / "example" / "knickpoint.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["benchmark"] == "k-means"]
+    steps = find_steps([float(row["statements"]) for row in rows])
+    found = {rows[step.index]["commit"][:8]: step.relative_size for step in steps if step.size < 0}
+    assert found == {
+        "94ce167b": pytest.approx(-0.5, abs=0.1),
+        "77bfc029": pytest.approx(-0.55, abs=0.1),
+        "df8ef10a": pytest.approx(-0.7, abs=0.1),
+    }
 
 
 def test_what_an_example_imports_is_there() -> None:

@@ -18,7 +18,7 @@ from tests.examples import in_the_long_run
 
 _TOP = Path(__file__).parent.parent.parent
 _PAGES = sorted([*_TOP.glob("*.md"), *_TOP.glob("docs/**/*.md")])
-_RUN = [_TOP / "docs" / "quick-start.md", _TOP / "docs" / "install.md"]
+_RUN = [_TOP / "docs" / "quick-start.md", _TOP / "docs" / "install.md", _TOP / "docs" / "tutorials" / "self.md"]
 _LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
@@ -71,7 +71,7 @@ def _run_page(page: Path, directory: Path) -> None:
         assert _fits(step.output, printed), f"$ {step.command}\n{printed}"
 
 
-@pytest.mark.parametrize("page", [_RUN[1], *in_the_long_run(_RUN[0])], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [_RUN[1], *in_the_long_run(_RUN[0], _RUN[2])], ids=lambda page: page.stem)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     shutil.copytree(_TOP / "docs" / "example", tmp_path / "docs" / "example")
     _run_page(page, tmp_path)
