@@ -123,6 +123,17 @@ def test_text_that_ends_with_numbers_is_not_a_profile(lab: Lab) -> None:
     assert lab.take(log, revision=A, format="profile").files[0].state is ImportState.IMPORTED
 
 
+def test_large_files_of_other_kinds_in_a_folder_are_left_alone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("knickpoint.profiles.reading.MOST_BYTES", 10)
+    lab.skia("results/a.json", A, parse=1)
+    lab.write("results/other.json", {"coverage": list(range(20))})
+    lab.write("results/parse.folded", STACKS)
+    lab.write("results/parse.folded.sidecar.json", {"commit": A})
+    found = lab.take(lab.directory / "results")
+    assert [file.state for file in found.files] == [ImportState.IMPORTED, ImportState.REFUSED]
+    assert [Path(name).name for name in found.ignored] == ["other.json"]
+
+
 def test_a_dry_run_keeps_nothing(lab: Lab) -> None:
     lab.take(lab.skia("a.json", A, parse=1))
     assert lab.take(lab.write("parse.folded", STACKS), revision=A, dry_run=True).files[0].profile == "parse"

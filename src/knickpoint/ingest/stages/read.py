@@ -13,6 +13,7 @@ from knickpoint.formats import read_found, read_mapped, read_report
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
 from knickpoint.formats.toolbox.storable_text import keepable_text
+from knickpoint.ingest.file_sources import is_named_as_profile
 from knickpoint.ingest.held_files import quarantine_file
 from knickpoint.ingest.identity import file_digests
 from knickpoint.ingest.import_summary import FileSummary, ImportState
@@ -92,7 +93,12 @@ def _find_profile(file: ResultsFile) -> ReadResults | None:
     from knickpoint.profiles import find_profile, read_profile
 
     read = read_profile if file.context.stated.format == PROFILE else find_profile
-    found = within_memory(lambda: read(file.data, file.source), file.source)
+    try:
+        found = within_memory(lambda: read(file.data, file.source), file.source)
+    except FormatError:
+        if not file.found or is_named_as_profile(file.source):
+            raise
+        found = None  # what is too large or damaged among many files, and has no name of a profile, is something else
     if found is None:
         return None
     warnings = tuple(Problem(text, file.source, "", Severity.WARNING) for text in found.notes)
