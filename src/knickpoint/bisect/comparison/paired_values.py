@@ -210,7 +210,7 @@ OF_SHAPES: Final = 0.1
 COMPLETE: Final = 13
 """Rounds whose exchanges are all tried."""
 
-_BLOCK: Final = 256
+_BLOCK: Final = 64
 """Rounds whose exchanges are drawn, and summed, at once."""
 
 _AT_ONCE: Final = 256
