@@ -37,6 +37,7 @@ _WORKS: Final = (
     "try start --base HEAD~1 -- true",
     "profile diff before.folded after.folded --html page.html",
     "compare HEAD~1 HEAD --least-rounds 2 --most-rounds 2 -- true",
+    "calibrate HEAD --minutes 0.01 --builds 1 -- true",
     "traces",
     "traces --format json",
     "query benchmark=parse",
