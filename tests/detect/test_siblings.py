@@ -46,6 +46,19 @@ def test_a_weak_change_of_few_is_found_in_them_and_sweeps_none_of_the_others_alo
     assert sum(near(each[5:]) for each in found) <= 1
 
 
+def test_noise_that_siblings_share_does_not_make_those_that_stayed_move_with_a_few() -> None:
+    swept = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        shared = random.normal(size=120)
+        for place in range(1, 120):
+            shared[place] += 0.4 * shared[place - 1]
+        frame = 100 + 0.5 * random.normal(size=(5, 120)) + shared
+        frame[:2, 60:] += 2
+        swept += sum(any(abs(index - 60) <= 5 for index in steps) for steps in places(frame)[2:])
+    assert swept <= 1
+
+
 def test_siblings_have_one_commit_in_common_where_their_values_do_not_object() -> None:
     found = places(family(3, 20))
     indices = [index for steps in found for index in steps]
