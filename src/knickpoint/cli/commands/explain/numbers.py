@@ -54,7 +54,7 @@ def _alert_lines(explained: AlertExplanation, unit: str, *, at: bool) -> Iterato
             yield from (f"      {line}" for line in check_lines(step.evidence))
     yield f"  candidates: {len(explained.candidates)}" + (" near the commit" if at else "")
     for each in explained.candidates:
-        yield f"    at {_commit(each.commit)}: {outcome_of(each.candidate)}"
+        yield f"    at {_commit(each.commit)}: {each.note or outcome_of(each.candidate)}"
         if at or not each.candidate.accepted:
             yield from (f"      {line}" for line in check_lines(each.candidate.checks))
     if explained.omitted:
