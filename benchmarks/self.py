@@ -422,7 +422,14 @@ def _check(results: Path, *, partial: bool) -> int:
     """Judge ``results`` by the newest commits of the kept history, and give the exit code of ``knick check``."""
     with HISTORY.open(encoding="utf-8", newline="") as file:
         kept = list(csv.DictReader(file))
-    commits = list(dict.fromkeys(row["commit"] for row in kept))[-_NEWEST:]
+    head, *ancestors = _git(_TOP, "rev-list", "HEAD").split()
+    reached = set(ancestors)
+    commits = [commit for commit in dict.fromkeys(row["commit"] for row in kept) if commit in reached][-_NEWEST:]
+    if not commits:
+        print(
+            f"No commit before {head[:12]} has kept values; a shallow clone needs the whole history.", file=sys.stderr
+        )
+        return 3
     with TemporaryDirectory() as folder:
         recent, instance = Path(folder) / "recent.csv", Path(folder) / "instance"
         with recent.open("w", encoding="utf-8", newline="") as file:
@@ -433,16 +440,10 @@ def _check(results: Path, *, partial: bool) -> int:
             ["import", str(recent), "--instance", str(instance)],
         ):
             subprocess.run([*knick, *command], check=True, stdout=subprocess.DEVNULL)
-        check = [
-            *knick,
-            "check",
-            str(results),
-            "--instance",
-            str(instance),
-            *_RULES,
-            *(["--partial"] if partial else []),
-        ]
-        code = subprocess.run(check, check=False).returncode
+        # With the newest kept commit as the base, a trailer of any commit since then counts.
+        rules = ["--base", commits[-1], *_RULES, *(["--partial"] if partial else [])]
+        check = [*knick, "check", str(results), "--instance", str(instance), *rules]
+        code = subprocess.run(check, cwd=_TOP, check=False).returncode
         if code == 1:
             print(f"\n{_ACCEPTING}", file=sys.stderr)
         return code
