@@ -170,10 +170,10 @@ class _Simulated(Comparison):
     def __init__(self, seed: int, *, filtered: bool, history: bool, slower: bool) -> None:
         self.now, self._draw = 0.0, np.random.default_rng([seed, slower])
         self.keys = [f",benchmark=b{number}," for number in range(_SUITE)]
-        self.noise = np.exp(self._draw.uniform(np.log(0.003), np.log(0.08), _SUITE))
+        self.deviations = np.exp(self._draw.uniform(np.log(0.003), np.log(0.08), _SUITE))
         self.slower = np.array([slower and number % 4 == 0 for number in range(_SUITE)])
         measure = ("bench", BENCHMARKS) if filtered else ("bench",)
-        known = dict(zip(self.keys, self.noise.tolist(), strict=True)) if history else {}
+        known = dict(zip(self.keys, self.deviations.tolist(), strict=True)) if history else {}
         super().__init__(
             ComparisonRequest(
                 "",
@@ -182,10 +182,10 @@ class _Simulated(Comparison):
                 RecipeSettings("simulated", measure=measure, results=("out.json",)),
                 ComparisonRules(seed=seed, most_rounds=MOST_ROUNDS),
                 _MINUTES,
-                noise=lambda _: known,
             ),
             Workspace(Path()),
             "",
+            noise=lambda _: known,
             clock=lambda: self.now,
         )
 
@@ -193,9 +193,14 @@ class _Simulated(Comparison):
     def _slot(self) -> Iterator[None]:
         yield
 
-    def _measure(self, side: str, chosen: Sequence[str] = ()) -> ProbeResult:
+    def _measure(
+        self,
+        side: str,
+        chosen: Sequence[str] = (),
+        recipe: RecipeSettings | None = None,  # noqa: ARG002
+    ) -> ProbeResult:
         levels = 10 * (1 + _CHANGE * self.slower * (side == "head"))
-        values = levels * (1 + self.noise * self._draw.standard_normal(_SUITE))
+        values = levels * (1 + self.deviations * self._draw.standard_normal(_SUITE))
         measured = {
             key: Measured(value, (value,), "ms")
             for key, value in zip(self.keys, values.tolist(), strict=True)
