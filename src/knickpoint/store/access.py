@@ -360,7 +360,7 @@ class PersonSettings:
             connection.execute(insert.on_conflict_do_update(index_elements=list(row), set_=values))
 
     def shared(self) -> dict[str, str]:
-        """Return what people share with everybody, by name."""
+        """Read the settings that people share with everybody, by name."""
         return self.get(_EVERYBODY)
 
     def share(self, name: str, value: str) -> None:
