@@ -342,6 +342,16 @@ def test_the_legend_is_sorted_by_its_numbers_and_shows_the_strokes_of_its_lines(
     assert violations(page) == []
 
 
+def test_back_leads_to_the_row_of_the_list(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore")
+    expect(page.locator("tr[data-trace]")).to_have_count(4)
+    for key in ("j", "j", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("kp-trace")).to_be_visible()
+    page.go_back()
+    expect(page.locator("tr[data-trace]").nth(2)).to_have_attribute("aria-current", "true")
+
+
 def test_a_range_is_chosen_by_days(browse: Callable[[str], Page]) -> None:
     page = browse("/explore?plot=benchmark%3Dparse")
     page.get_by_label("From this day").fill("2026-01-05")

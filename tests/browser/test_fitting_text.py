@@ -1,22 +1,38 @@
-"""Text and controls of the first pages fit: nothing is cut, broken inside a word, or outside the window."""
+"""Text and controls of the main pages fit: nothing is cut, broken inside a word, or outside the window."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, Route
 from tests.browser.conftest import wait_until_loaded
+from tests.server.story import SLOWER, commit_hash
 
 pytestmark = pytest.mark.browser
 
 _WORDS = ("parse", "improve/debugging", "http2_parallel_x10", "std::collections", "benchTheWholeTree")
 
+_PAGES = (
+    "/",
+    "/triage",
+    "/explore",
+    "/explore?plot=suite%3Dspeed",
+    f"/compare?base={commit_hash(SLOWER - 1)}&head={commit_hash(SLOWER + 5)}&all=1",
+    f"/compare?base={commit_hash(SLOWER - 5)}&head={commit_hash(SLOWER - 1)}&more={commit_hash(SLOWER + 5)}",
+    "/trace/1",
+    "/alerts",
+    "/alerts?name=default&edit=1",
+    "/missing",
+    "/quality",
+)
+
+# Values of params beside a list are shortened in their middle (`.cut`), with the whole value as their title.
 _FAULTS = """(width) => {
     const faults = [];
     const shown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
     const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     for (let text; (text = texts.nextNode()); ) {
         const holder = text.parentElement;
-        if (!text.data.trim() || !shown(holder) || holder.closest(".sr-only, svg, select, caption")) continue;
+        if (!text.data.trim() || !shown(holder) || holder.closest(".sr-only, .cut, svg, select, caption")) continue;
         for (const word of text.data.matchAll(/[A-Z]?[a-z0-9]+|[A-Z]+/g)) {
             const range = document.createRange();
             range.setStart(text, word.index);
@@ -43,7 +59,7 @@ def _name(length: int, number: int) -> str:
 
 
 @pytest.mark.parametrize("width", [1440, 1024, 390])
-@pytest.mark.parametrize("path", ["/", "/triage"])
+@pytest.mark.parametrize("path", _PAGES)
 def test_names_of_any_length_fit(page: Page, shared_address: str, path: str, width: int) -> None:
     def long(route: Route) -> None:
         answer = route.fetch()

@@ -15,6 +15,7 @@ import { FirstPaint } from "../../state/first-paint";
 import { showToast } from "../../state/toasts";
 import { EMPTY_GRAPH, exploreRoute, type ExploreRoute } from "../../routes/explore";
 import { navigate, type HistoryMode } from "../../routes/navigation";
+import { keepHere, keptHere } from "../../routes/place";
 import { traceRoute } from "../../routes/trace";
 import { LineLoader, MAX_FORMULA_LINES, type FormulaFailure, type Plot } from "../../state/plot/plot-loader";
 import { firstError } from "../../state/resource";
@@ -74,6 +75,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     onError: (thrown) => this.onFormulaError(thrown),
   });
   private queryTimer = 0;
+  private hasListed = false;
   private unregisterShortcuts: (() => void) | undefined;
 
   override connectedCallback(): void {
@@ -135,8 +137,11 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
     return !this.firstPaint.done || this.graphs.some(({ isAwaited }) => isAwaited);
   }
 
+  /** The first list of an entry of the history has its cursor where the person left it. */
   onNewList(): void {
-    this.cursor = 0;
+    const kept = this.hasListed ? 0 : keptHere();
+    this.cursor = typeof kept === "number" ? kept : 0;
+    this.hasListed = true;
   }
 
   onFormulaFailure(failure: FormulaFailure): void {
@@ -177,6 +182,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
   step(by: number): void {
     const last = (this.data.traces?.traces.length ?? 0) - 1;
     this.cursor = Math.max(0, Math.min(this.cursor + by, last));
+    keepHere(this.cursor);
     void this.updateComplete.then(() => {
       const row = this.querySelectorAll<HTMLElement>("tr[data-trace]")[this.cursor];
       row?.focus({ preventScroll: true });
