@@ -102,7 +102,7 @@ def _commands(page: Path) -> Iterator[list[str]]:
         for line in block.splitlines()
     ]
     for line in [*lines, *re.findall(r"`(knick [^`]+)`", text)]:
-        found = re.search(r"\bknick [a-z-][^`]*", line)
+        found = re.search(r"(?<!/)\bknick [a-z-][^`]*", line)  # "/knick compare" is a comment of a pull request
         if found and "=" not in line.split("knick", maxsplit=1)[0]:
             yield shlex.split(re.split(r" (?:#|&&|\|\|) | \|$|;", found.group())[0].replace("∣", " "), posix=True)
 

@@ -173,8 +173,9 @@ def read_flame_graph(visible: VisibleRepositories, key: int, benchmark: str = ""
         if cause
         else None
     )
-    points = {each.id: each for each in visible.store.findings.change(key).members}
-    if about is None or about["point"] not in points:
+    found_points = visible.store.findings.points([about["point"]] if about else [])
+    point = next((each for each in found_points if each.change_id == key), None)
+    if about is None or point is None:
         named = f" of {benchmark!r}" if benchmark else ""
         raise UnknownError(
             f"there are no profiles{named} before and after the change", where=f"R{key}", remedy="Import some of both."
@@ -183,7 +184,7 @@ def read_flame_graph(visible: VisibleRepositories, key: int, benchmark: str = ""
         before, after = read_pair(visible.store, (about["before"], about["after"]))
     except StoreError as error:
         raise UnknownError(error.message, where=f"R{key}", remedy=error.remedy) from error
-    found = compare(before, after, points[about["point"]])
+    found = compare(before, after, point)
     return FlameGraphAnswer(sentence=found.sentence, benchmark=about["benchmark"], **flame_data(found, before, after))
 
 

@@ -1,10 +1,10 @@
 """Compare two commits by measuring them in turns on this machine.
 
-``comparison`` makes the rounds, with real builds and commands, and ``kept_rounds`` keeps what they measured. The rest is
-pure: ``paired_values`` collects the values and tests all benchmarks at once; ``shapes`` sees modes and tails; ``effect``
-estimates one change, and plans the rounds to find it; ``judgement`` says what is known of each benchmark and whether it
-is enough. ``calibration_run`` measures one commit in several ways instead, and ``calibration`` says what comparisons
-can see.
+``comparison`` makes the rounds, with real builds and commands, and ``kept_rounds`` keeps what they measured. The rest
+is pure: ``paired_values`` collects the values and tests all benchmarks at once; ``shapes`` sees modes and tails;
+``effect`` estimates one change, and plans the rounds to find it; ``judgement`` says what is known of each benchmark and
+whether it is enough. ``calibration_run`` measures one commit in several ways instead, and ``calibration`` says what
+comparisons can see.
 """
 
 from knickpoint.bisect.comparison.calibration import (

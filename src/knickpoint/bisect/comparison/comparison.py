@@ -150,7 +150,7 @@ class Comparison:
         return f", {duration_text(rounds * statistics.median(self._round_seconds))}"
 
     def _announce_plan(self) -> None:
-        """Announce how many rounds it takes to find or exclude the change that is looked for, whenever that alters much."""
+        """Announce how many rounds it takes to find or exclude the change to find, whenever that alters much."""
         rules, open_ones = self.request.rules, [each.trace for each in self.judge.benchmarks if not each.settled]
         rounds = max((self.judge.planned.get(each, 0) for each in open_ones), default=0)
         known = self.judge.rounds >= _PILOT or (not self.judge.rounds and self.judge.noise)

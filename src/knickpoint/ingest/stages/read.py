@@ -96,9 +96,9 @@ def _find_profile(file: ResultsFile) -> ReadResults | None:
     try:
         found = within_memory(lambda: read(file.data, file.source), file.source)
     except FormatError:
-        if not file.found or is_named_as_profile(file.source):
+        if file.context.stated.format == PROFILE or is_named_as_profile(file.source):
             raise
-        found = None  # what is too large or damaged among many files, and has no name of a profile, is something else
+        found = None  # without the name of a profile, what is damaged or too large is something else
     if found is None:
         return None
     warnings = tuple(Problem(text, file.source, "", Severity.WARNING) for text in found.notes)
