@@ -26,6 +26,7 @@ import {
   ticketOf,
 } from "../../templates/finding";
 import { ticketList } from "../../templates/tickets";
+import { longName } from "../../templates/trace-name";
 import { causeOf, decidedStatus, overText } from "../../text/findings";
 import { countText, grouped, numberText } from "../../text/numbers";
 import type { TraceContext } from "./context";
@@ -89,7 +90,9 @@ function renderChange(context: TraceContext, finding: Finding, note = "") {
   return html`<tr data-finding=${finding.id} aria-current=${current ? "true" : "false"}>
     <td>
       <div class="change-line">${pointSize(finding)} ${comparison(finding)}</div>
-      <button class="link subject" title=${commit.subject} @click=${pin}>${commit.subject || commit.short}</button>
+      <button class="link subject" title=${commit.subject} @click=${pin}>
+        ${longName(commit.subject || commit.short)}
+      </button>
       <div class="second">
         ${commitHash(commit, repository)}<span>${commit.author}</span>${date(commit.time)}
         ${causeNote(statement, range.commits)} ${sizeRange(finding)} ${over ? html`<span>${over}</span>` : nothing}
