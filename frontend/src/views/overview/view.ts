@@ -124,8 +124,8 @@ export class OverviewView extends PageElement {
       ${
         this.shown.length > 0
           ? html`<p class="part lanes-key">
-              ${directionKey()}
-              <span class="faint">Larger marks are larger changes; of grey ones, the level before is back.</span>
+              ${directionKey()}.
+              <span class="faint">Larger marks are larger changes; after grey ones, the level before came back.</span>
             </p>`
           : nothing
       }
