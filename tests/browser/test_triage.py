@@ -589,8 +589,10 @@ def test_decisions_have_room_beside_the_changes_of_an_alert(visit: Visit, width:
     assert violations(page) == []
 
 
-def test_an_alert_without_changes_says_what_to_do(browse: Visit) -> None:
+def test_a_filter_by_an_alert_that_is_not_there_is_refused_with_those_that_are(
+    browse: Visit, expected_errors: list[str]
+) -> None:
+    expected_errors.append("400")
     page = browse('/triage?tab=all&q=alert:"night"')
-    expect(page.get_by_text("There is no alert of this name")).to_be_visible()
-    page.get_by_role("link", name="See the alerts").click()
-    expect(page.get_by_role("heading", name="Alerts")).to_be_visible()
+    expect(page.get_by_text("o change has the alert 'night'")).to_be_visible()
+    expect(page.get_by_text("There are: ")).to_be_visible()

@@ -157,6 +157,7 @@ def _change_page(name: str, card: Card, address: str) -> bytes:
   <head>
     <meta charset="utf-8" />
     <title>{escape(card.title)}</title>
+    <link rel="icon" href="../icon.svg" />
     <meta http-equiv="refresh" content="0; url=../#/change/{name}" />
     {_tags(card, address, picture)}</head>
   <body>

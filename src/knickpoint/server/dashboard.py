@@ -163,7 +163,7 @@ def _compare(_rest: str, parameters: _Parameters, repositories: Sequence[str]) -
         changed="true",
         by_suite="true",
         first=0,
-        limit=100,
+        limit=2000,
         head=parameters.get("head") or "newest",
         head_line=parameters.get("head_line", ""),
         values=3,

@@ -107,10 +107,11 @@ function renderChange(context: TraceContext, finding: Finding, note = "") {
   </tr>`;
 }
 
-/** What the change of several traces is that a change point belongs to. */
+/** What the change is that a change point belongs to, where it is more than the change point itself. */
 function renderWhole(statement: Statement, finding: Finding) {
   const traces = statement.worse + statement.better + statement.undirected;
-  if (traces < 2) return nothing;
+  if (traces < 2 && statement.headline === statement.size) return nothing;
+  if (traces < 2) return html`<div class="second">${changeHeadline({ statement, members: [finding] })}</div>`;
   return html`<div class="second whole-change">
     <a href=${routeUrl(changeRoute(finding.change ?? ""))}>Part of a change of ${grouped(traces)} traces:</a>
     ${changeHeadline({ statement, members: [finding] })}

@@ -38,16 +38,14 @@ function renderFiltered(context: TriageContext, alert = "") {
 function renderNothingOf(name: string, { alerts }: Freshness) {
   const alert = alerts.find((each) => each.name === name);
   const { failure = "", last_run: ran = null } = alert ?? {};
-  const [title, text] = !alert
-    ? ["There is no alert of this name", "It may have another name now, or was removed."]
-    : failure
-      ? ["This alert cannot run", failure]
-      : ran
-        ? ["This alert has found nothing", `${freshnessText([alert])} A dry run shows what other settings would find.`]
-        : [
-            "No run of this alert has ended yet",
-            "It runs when results arrive, or with knick run. The first run judges all traces.",
-          ];
+  const [title, text] = failure
+    ? ["This alert cannot run", failure]
+    : alert && ran
+      ? ["This alert has found nothing", `${freshnessText([alert])} A dry run shows what other settings would find.`]
+      : [
+          "No run of this alert has ended yet",
+          "It runs when results arrive, or with knick run. The first run judges all traces.",
+        ];
   return html`<div class="notice">
     <h2>${title}</h2>
     <p>${text}</p>
