@@ -183,7 +183,7 @@ def test_the_page_of_the_change_has_the_cause_and_the_flame_graph(slowed: Story)
 def test_who_has_not_signed_in_reads_the_sentence_and_no_profile(slowed: Story) -> None:
     profiled(slowed)
     caller = Caller(CallerKind.ANYONE, "anyone", Grants.of([Permission.READ]))
-    visible = VisibleRepositories(slowed.world.store, caller, reads_profiles=False)
+    visible = VisibleRepositories(slowed.world.store, caller)
     page = read_change_page(visible, change_of(slowed))
     assert page.cause is None
     with pytest.raises(NotSignedInError, match="only known callers may read profiles"):

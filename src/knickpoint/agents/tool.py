@@ -57,7 +57,8 @@ def begin_session(
 ) -> Session:
     """Return the session of ``caller``, who may do what the grants and ``allowed`` both have."""
     caller = replace(caller, grants=caller.grants.only({Permission.READ, *allowed}))
-    return Session(instance, VisibleRepositories(instance.store, caller), local)
+    visible = VisibleRepositories(instance.store, caller, instance.config.access.public_profiles)
+    return Session(instance, visible, local)
 
 
 def _unmarked_entry(value: object) -> object:

@@ -107,16 +107,21 @@ _KEY_SIGN: Final = ","
 
 @dataclass(frozen=True, slots=True)
 class VisibleRepositories:
-    """What of ``store`` exists for ``caller``; ``reads_profiles`` is whether that includes profiles."""
+    """What of ``store`` exists for ``caller``; ``public_profiles`` are there for callers who are not known as well."""
 
     store: Store
     caller: Caller
-    reads_profiles: bool = True
+    public_profiles: bool = False
 
     @classmethod
     def to_local_user(cls, store: Store) -> Self:
         """Return everything, for the user of this process."""
         return cls(store, local_caller())
+
+    @property
+    def reads_profiles(self) -> bool:
+        """Whether profiles, which name functions and files, exist for the caller."""
+        return self.public_profiles or self.caller.kind is not CallerKind.ANYONE
 
     @property
     def is_everything(self) -> bool:
@@ -282,7 +287,7 @@ class VisibleRepositories:
             require(self.caller, permission, repository=name)
 
     def require_profiles(self) -> None:
-        """Check that the caller may read profiles, which name functions and files.
+        """Check that the caller may read profiles.
 
         Raises:
             NotSignedInError: only known callers may.

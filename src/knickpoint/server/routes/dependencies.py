@@ -12,7 +12,6 @@ from fastapi import Depends, Path, Query, Request
 from knickpoint.answers.base import Answer, ChangeId
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import Instance
-from knickpoint.model.access import CallerKind
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.callers import Reader
 from knickpoint.server.replica_reads import reading_instance
@@ -38,8 +37,7 @@ async def _store(instance: Annotated[Instance, Depends(_instance)]) -> Store:
 
 
 async def _visible(caller: Reader, instance: Annotated[Instance, Depends(_instance)]) -> VisibleRepositories:
-    profiles = caller.kind is not CallerKind.ANYONE or instance.config.access.public_profiles
-    return VisibleRepositories(instance.store, caller, profiles)
+    return VisibleRepositories(instance.store, caller, instance.config.access.public_profiles)
 
 
 async def _cache(request: Request) -> AnswerCache:
