@@ -114,12 +114,6 @@ class ProfileTable:
             found = select(table.c.id).where(table.c.repository_id == repository.id).limit(1)
             return connection.execute(found).first() is not None
 
-    def of_benchmark(self, repository: Repository, benchmark: str) -> list[StoredProfile]:
-        """Return the profiles of a benchmark, those that arrived first."""
-        query = select(*_COLUMNS).where(table.c.repository_id == repository.id, table.c.benchmark == benchmark)
-        with self._database.reading() as connection:
-            return [_stored(row) for row in connection.execute(query.order_by(table.c.id))]
-
     def all(self, repository: Repository) -> list[StoredProfile]:
         """Return all profiles of a repository, those that arrived first."""
         query = select(*_COLUMNS).where(table.c.repository_id == repository.id)

@@ -29,15 +29,16 @@ _NO_DIGESTS: Final = np.empty(0, dtype=np.uint64)
 class AlertJob:
     """One alert on one line, and the traces that a run is about.
 
-    ``trace_ids`` are the traces that the alert watches, ``due`` those of them in which it has to detect, and
-    ``known_digests`` the digests of these before the run, one each, 0 for none. ``complete`` says that the run is about
-    all traces of the alert. ``kept`` counts the sightings in traces that are not due. ``failure`` says why the alert
+    The alert watches so many traces as ``watched`` says; ``trace_ids`` are those that the run is about, ``due`` those of
+    them in which it has to detect, and ``known_digests`` the digests of these before the run, one each, 0 for none.
+    ``complete`` says that the run is about all traces of the alert. ``kept`` counts the sightings in traces that are not due. ``failure`` says why the alert
     cannot run, "" where it can; then no trace is due. ``whole`` are the digests of whole chunks before any value was
     read, by chunk. ``seconds`` is the time that planning took.
     """
 
     alert: Alert
     line: Line
+    watched: int = 0
     trace_ids: NDArray[np.int64] = field(default_factory=_NO_IDS.copy)
     due: NDArray[np.int64] = field(default_factory=_NO_IDS.copy)
     known_digests: NDArray[np.uint64] = field(default_factory=_NO_DIGESTS.copy)
@@ -119,9 +120,10 @@ def _plan(
         ids = watched_traces(store, alert, lines.repository)
         if chunks.renames:
             ids = np.setdiff1d(ids, sorted(chunks.renames))
+        job = replace(job, line=line, watched=ids.size)
         if traces is not None:
             ids = whole_groups(store, alert, ids, traces)
-        job = replace(job, line=line, trace_ids=ids)
+        job = replace(job, trace_ids=ids)
 
         # Those of them that changed.
         known = store.findings.digests.get(alert.name, ids)

@@ -49,19 +49,18 @@ def complete_families(store: Store, job: AlertJob, lines: Lines, changed: Collec
     family, only the traces that are due are asked.
     """
     alert = job.alert
-    if job.failure or not job.due.size or not asks_family(alert):
+    most = _MOST_WATCHED if alert.group_by else _MOST
+    if job.failure or not job.due.size or not asks_family(alert) or job.watched > most:
         return []
-    seen = store.findings.sightings.traces(alert.name, lines.repository)
-    if not seen:
+    families = _families(store, alert, lines, job.due)
+    seen = store.findings.sightings.of_traces([trace.id for traces in families for trace in traces])
+    own = {key: [each for each in sightings if each.alert == alert.name] for key, sightings in seen.items()}
+    if not any(own.values()):
         return []
     line = lines.line(alert.line)
-    own = {
-        key: [each for each in sightings if each.alert == alert.name]
-        for key, sightings in store.findings.sightings.of_traces(seen).items()
-    }
     found: list[TraceComparison] = []
     fresh = set(job.due[job.known_digests == 0].tolist())
-    for traces in _families(store, alert, lines, job.due):
+    for traces in families:
         ids = {trace.id for trace in traces}
         asked = ids if ids & (fresh | set(changed)) else ids & set(job.due.tolist())
         found += _Family(store, replace(job, line=line), lines, traces, own).compared(asked)
@@ -73,8 +72,6 @@ def _families(store: Store, alert: Alert, lines: Lines, due: NDArray[np.int64]) 
     ids = watched_traces(store, alert, lines.repository)
     renamed = [rename.old for rename in store.traces.renames.all(lines.repository)]
     ids = np.setdiff1d(ids, renamed) if renamed else ids
-    if ids.size > (_MOST_WATCHED if alert.group_by else _MOST):
-        return []
     groups: dict[GroupKey, list[Trace]] = defaultdict(list)
     for trace in store.traces.get(ids):
         groups[group_key(alert, trace)].append(trace)
