@@ -109,6 +109,13 @@ def test_profiles_are_compared_once_until_there_are_others(slowed: Story, monkey
     compared = []
     monkeypatch.setattr(causes, "compare", lambda *arguments: compared.append(arguments) or _compare(*arguments))  # type: ignore[func-returns-value]
     assert rank_new_suspects(slowed.instance) == 0
+    (before,) = slowed.world.points("parse")
+    for slot in range(30, 40):
+        slowed.world.put(slot, {"parse": 130.2})
+    slowed.run()
+    rank_new_suspects(slowed.instance)
+    (later,) = slowed.world.points("parse")
+    assert before.numbers.size != later.numbers.size == pytest.approx(before.numbers.size, rel=0.01)
     assert compared == []
     profile(slowed, 20, BEFORE, number=3)
     assert rank_new_suspects(slowed.instance) == 1

@@ -55,10 +55,14 @@ class ProfilePair:
 
     @property
     def basis(self) -> list[object]:
-        """All that the difference depends on, as plain values."""
+        """All that the difference depends on, as plain values.
+
+        What was measured counts to two digits: it changes a little with each further value, and comparing takes long.
+        """
         numbers = self.point.numbers
         sides = [[each.digest for each in side] for side in (self.before, self.after)]
-        return [*sides, self.point.unit, numbers.before_level, numbers.size, numbers.low, numbers.high]
+        measured = (numbers.before_level, numbers.size, numbers.low, numbers.high)
+        return [*sides, self.point.unit, *(f"{each:.2g}" for each in measured)]
 
 
 def update_causes(store: Store, open_git: GitSource) -> set[int]:
