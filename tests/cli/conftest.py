@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.repositories import GitRepository
 from tests.server.client import Client
 
 from knickpoint.cli.program import main
@@ -42,6 +43,17 @@ def api(place: Path, path: str) -> Any:
     """Return what the API of the instance in ``place`` answers."""
     with open_instance(place) as opened:
         return Client(create_app(opened)).get(f"/api/v1/{path}").json()
+
+
+@pytest.fixture
+def repository(
+    new_repository: Callable[[str], GitRepository], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> GitRepository:
+    """Return a new repository of git, which is the working directory; the cache of the user is empty."""
+    made = new_repository("project")
+    monkeypatch.chdir(made.directory)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return made
 
 
 @pytest.fixture

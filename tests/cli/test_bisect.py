@@ -10,7 +10,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,6 @@ from tests.cli.conftest import Knick
 from tests.repositories import GitRepository
 
 from knickpoint.cli.commands.bisect.search import trace_key_of
-
-Make = Callable[[str], GitRepository]
-
-
-@pytest.fixture
-def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    made = new_repository("project")
-    monkeypatch.chdir(made.directory)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return made
 
 
 @pytest.fixture(scope="module")

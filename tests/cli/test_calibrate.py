@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tests.bisect.runner.projects import project
 from tests.cli.conftest import Knick
 from tests.repositories import GitRepository
-
-Make = Callable[[str], GitRepository]
-
-
-@pytest.fixture
-def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    made = new_repository("project")
-    monkeypatch.chdir(made.directory)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return made
 
 
 def test_a_commit_is_calibrated_within_its_time(knick: Knick, repository: GitRepository) -> None:

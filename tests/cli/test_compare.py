@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,6 @@ from tests.cli.conftest import Knick, Ran
 from tests.repositories import GitRepository
 
 from knickpoint.instance import create_instance, open_instance
-
-Make = Callable[[str], GitRepository]
-
-
-@pytest.fixture
-def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    made = new_repository("project")
-    monkeypatch.chdir(made.directory)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return made
 
 
 def _compare(knick: Knick, *options: str, most: int = 4) -> Ran:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,11 @@ from tests.repositories import GitRepository
 
 from knickpoint.bisect.attempt_record import attempting
 
-Make = Callable[[str], GitRepository]
-
 
 @pytest.fixture
-def repository(new_repository: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    made = new_repository("project")
-    monkeypatch.chdir(made.directory)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (made.directory / ".git" / "info" / "exclude").write_text("knick-try.json*\n")
-    return made
+def repository(repository: GitRepository) -> GitRepository:
+    (repository.directory / ".git" / "info" / "exclude").write_text("knick-try.json*\n")
+    return repository
 
 
 def start(knick: Knick, base: str, *options: str) -> Ran:
