@@ -48,13 +48,13 @@ class _Function:
     """A function: the units of its own loop, of its library calls, how deep it calls itself, and what it calls."""
 
     work: int
-    library: int = 0
+    builtin: int = 0
     depth: int = 0
     calls: tuple[str, ...] = ()
 
     @property
     def cost(self) -> int:
-        return (self.work + self.library) * (1 + self.depth)
+        return (self.work + self.builtin) * (1 + self.depth)
 
 
 _Program = Mapping[str, _Function]
@@ -95,7 +95,7 @@ def _plant(program: _Program, kind: str, rng: random.Random) -> tuple[_Program, 
     if kind == "slow loop":
         after[chosen] = replace(program[chosen], work=program[chosen].work + grown)
     elif kind == "library calls":
-        after[chosen] = replace(program[chosen], library=program[chosen].library + grown)
+        after[chosen] = replace(program[chosen], builtin=program[chosen].builtin + grown)
     elif kind == "recursion":
         chosen = rng.choice([name for name in steps if program[name].depth] or loops)
         depth = program[chosen].depth
@@ -119,7 +119,7 @@ def _plant(program: _Program, kind: str, rng: random.Random) -> tuple[_Program, 
     return after, "" if kind == "no change" else chosen
 
 
-_IN_LIBRARY: Final = {
+_BUILTIN: Final = {
     "python": "total += len(sorted(range(40, 0, -1), key=abs))",
     "javascript": "total += JSON.stringify([i, i + 1, i + 2, 'text']).length;",
     "c": "{ memcpy(to, from, 40 + i % 3); total += strlen(to); }",
@@ -134,8 +134,8 @@ def _python(program: _Program, scale: int) -> str:
     for name, function in program.items():
         lines += [f"def {name}({'depth=0' if function.depth else ''}):", "    total = 0"]
         lines += [f"    for i in range({function.work * scale}):", "        total += i * i % 7"]
-        if function.library:
-            lines += [f"    for i in range({function.library * scale // 16}):", f"        {_IN_LIBRARY['python']}"]
+        if function.builtin:
+            lines += [f"    for i in range({function.builtin * scale // 16}):", f"        {_BUILTIN['python']}"]
         if function.depth:
             lines += [f"    if depth < {function.depth}:", f"        total += {name}(depth + 1)"]
         lines += [*(f"    total += {called}()" for called in function.calls), "    return total"]
@@ -147,8 +147,8 @@ def _javascript(program: _Program, scale: int) -> str:
     for name, function in program.items():
         lines += [f"function {name}(depth = 0) {{", "let total = 0;"]
         lines += [f"for (let i = 0; i < {function.work * scale}; i++) total += (i * i) % 7;"]
-        if function.library:
-            lines += [f"for (let i = 0; i < {function.library * scale // 8}; i++) {_IN_LIBRARY['javascript']}"]
+        if function.builtin:
+            lines += [f"for (let i = 0; i < {function.builtin * scale // 8}; i++) {_BUILTIN['javascript']}"]
         if function.depth:
             lines += [f"if (depth < {function.depth}) total += {name}(depth + 1);"]
         lines += [*(f"total += {called}();" for called in function.calls), "return total;", "}"]
@@ -161,8 +161,8 @@ def _c(program: _Program, scale: int) -> str:
     for name, function in program.items():
         lines += [f"static long {name}(int depth) {{", "volatile long total = depth;"]
         lines += [f"for (int i = 0; i < {function.work * scale}; i++) total += i * i % 7;"]
-        if function.library:
-            lines += [f"for (int i = 0; i < {function.library * scale // 2}; i++) {_IN_LIBRARY['c']}"]
+        if function.builtin:
+            lines += [f"for (int i = 0; i < {function.builtin * scale // 2}; i++) {_BUILTIN['c']}"]
         if function.depth:
             lines += [f"if (depth < {function.depth}) total += {name}(depth + 1);"]
         lines += [*(f"total += {called}(0);" for called in function.calls), "return total;", "}"]
