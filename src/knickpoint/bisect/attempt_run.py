@@ -25,7 +25,8 @@ from knickpoint.bisect.attempts import (
     judge_attempt,
     protected_files,
 )
-from knickpoint.bisect.comparison import COMMAND_KEY, Comparison, ComparisonRequest, ComparisonRules, SideFailedError
+from knickpoint.bisect.comparison import Comparison, ComparisonRequest, ComparisonRules, MeasuredValue, SideFailedError
+from knickpoint.bisect.comparison.comparison import measured_values
 from knickpoint.bisect.coordinator.revision_range import find_revision
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.pool import machine_name
@@ -187,7 +188,9 @@ class AttemptRun:
         """Return the benchmarks whose time depends on the input at the base, and hardly at the attempt."""
         recipe = self.session.recipe
         varied = replace(recipe, environment={**recipe.environment, **recipe.vary}, repeats=_RUNS)
-        base, head = (_values(self._probe(each, varied, "second input")) for each in (self.session.base, commit))
+        base, head = (
+            measured_values(self._probe(each, varied, "second input")) for each in (self.session.base, commit)
+        )
         found = []
         for each in screened.benchmarks:
             if each.trace in faster and (before := _growth(base.get(each.trace), each.past)) > _DEPENDS:
@@ -216,16 +219,10 @@ class AttemptRun:
         )
 
 
-def _values(result: ProbeResult) -> Mapping[str, float]:
-    if result.outcome is ProbeOutcome.PASSED:
-        return {COMMAND_KEY: statistics.median(result.command_seconds)}
-    return {key: measured.value for key, measured in result.measured.items()}
-
-
-def _growth(value: float | None, usual: Sequence[float]) -> float:
+def _growth(measured: MeasuredValue | None, usual: Sequence[float]) -> float:
     """Compare a value with the usual ones: the size of the logarithm, 0 where it is unknown."""
-    level = statistics.median(usual) if usual else 0.0
-    return abs(math.log(value / level)) if value and value > 0 and level > 0 else 0.0
+    level, value = statistics.median(usual) if usual else 0.0, measured.value if measured else 0.0
+    return abs(math.log(value / level)) if value > 0 and level > 0 else 0.0
 
 
 # Try the work tree: it becomes a commit of its own, so that the record says what was measured.

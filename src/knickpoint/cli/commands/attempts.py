@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
+from knickpoint.cli.commands.bisect.options import SearchOptions, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.options import instance_option, minimum_effect_option
 from knickpoint.cli.terminal import announcer, note
@@ -150,8 +150,7 @@ def attempt(
     from knickpoint.bisect.attempt_record import Attempt, attempting, read_session, write_session
     from knickpoint.bisect.attempt_run import AttemptRun, choose_commit, store_work_tree
     from knickpoint.bisect.attempts import AttemptVerdict
-    from knickpoint.bisect.runner import Workspace
-    from knickpoint.cli.commands.bisect.search import naming_of, nearest_configuration
+    from knickpoint.cli.commands.bisect.search import local_workspace, naming_of, nearest_configuration
 
     with nullcontext() if held else attempting(record), interrupted_by_end():
         session = read_session(record)
@@ -167,10 +166,7 @@ def attempt(
         run = AttemptRun(
             git,
             session,
-            Workspace(
-                (workspace or default_workspace()).expanduser().absolute(),
-                config.pool.space_megabytes if config else 20_000,
-            ),
+            local_workspace(workspace, config),
             naming_of(config),
             most_minutes,
             announcer(err=True),
@@ -197,6 +193,7 @@ def report(*, record: Path) -> None:
 
 
 def _git(directory: Path) -> Git:
-    from knickpoint.history import Git, find_work_tree
+    from knickpoint.cli.commands.bisect.search import work_tree_of
+    from knickpoint.history import Git
 
-    return Git.at(find_work_tree(directory.absolute()) or directory.absolute())
+    return Git.at(work_tree_of(directory))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options
+from knickpoint.cli.commands.bisect.options import SearchOptions, false_positives_option, measuring_options
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
@@ -87,14 +87,7 @@ _COLUMNS: Final = (
     metavar="SHARE",
     help="A benchmark in which only larger changes are found is useless.",
 )
-@click.option(
-    "--false-positives",
-    type=click.FloatRange(0.0005, 0.5),
-    default=0.01,
-    show_default=True,
-    metavar="SHARE",
-    help="The share of comparisons without a change that end as regressed, over all benchmarks together.",
-)
+@false_positives_option
 @click.option("--builds", type=click.IntRange(1, 20), default=3, show_default=True, metavar="N", help="Builds to make.")
 @click.option(
     "--plant",
@@ -164,13 +157,12 @@ def _prepare(commit: str, options: SearchOptions, instance: str | None, calibrat
     from knickpoint.bisect.comparison import CalibrationRun, ComparisonRequest
     from knickpoint.bisect.coordinator.revision_range import find_revision
     from knickpoint.bisect.pool import machine_name
-    from knickpoint.bisect.runner import Workspace
-    from knickpoint.cli.commands.bisect.search import naming_of, nearest_configuration
-    from knickpoint.history import Git, find_work_tree
+    from knickpoint.cli.commands.bisect.search import local_workspace, naming_of, nearest_configuration, work_tree_of
+    from knickpoint.history import Git
 
     config = nearest_configuration(instance, options.repository)[0]
     recipe = options.settings(config.bisect if config else {})
-    top = find_work_tree(options.repository.absolute()) or options.repository.absolute()
+    top = work_tree_of(options.repository)
     found = find_revision(Git.at(top), commit)
     request = ComparisonRequest(
         str(top),
@@ -181,8 +173,7 @@ def _prepare(commit: str, options: SearchOptions, instance: str | None, calibrat
         ingest=naming_of(config),
         added_params=options.added_params,
     )
-    space = config.pool.space_megabytes if config else 20_000
-    workspace = Workspace((options.workspace or default_workspace()).expanduser().absolute(), space)
+    workspace = local_workspace(options.workspace, config)
     return CalibrationRun(request, calibration, workspace, machine_name(), progress=announcer(err=True))
 
 

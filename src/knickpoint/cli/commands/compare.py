@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.commands.bisect.options import SearchOptions, default_workspace, measuring_options, profiler_options
+from knickpoint.cli.commands.bisect.options import (
+    SearchOptions,
+    false_positives_option,
+    measuring_options,
+    profiler_options,
+)
 from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, minimum_effect_option
@@ -18,7 +23,7 @@ from knickpoint.cli.terminal import announcer
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from knickpoint.bisect.comparison import Comparison, ComparisonEnd, ComparisonRequest, KeptRounds
     from knickpoint.instance import Config
@@ -49,14 +54,7 @@ if TYPE_CHECKING:
     help="The probability with which a change of the size of --find is detected.",
 )
 @minimum_effect_option
-@click.option(
-    "--false-positives",
-    type=click.FloatRange(0.0005, 0.5),
-    default=0.01,
-    show_default=True,
-    metavar="SHARE",
-    help="The share of comparisons without a change that end as regressed, over all benchmarks together.",
-)
+@false_positives_option
 @click.option("--least-rounds", type=int, default=2, show_default=True, metavar="N", help="Minimum number of rounds.")
 @click.option(
     "--most-rounds",
@@ -144,10 +142,12 @@ def command(
     The exit code is 0 when nothing is worse, 1 when something regressed or vanished, 2 when a side cannot be built or
     measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
     """
-    from knickpoint.bisect.comparison import MOST_ROUNDS, ComparisonRules, judge_kept
+    from knickpoint.bisect.comparison import MOST_ROUNDS, Comparison, ComparisonRules, judge_kept
+    from knickpoint.bisect.pool import machine_name
     from knickpoint.bisect.profiling import read_profiler
-    from knickpoint.cli.commands.bisect.profiled import show_profiles
+    from knickpoint.cli.commands.bisect.search import local_workspace
     from knickpoint.cli.commands.check.printing import print_gate, read_targets
+    from knickpoint.cli.commands.profile import show_profiles
     from knickpoint.gate import GateOptions, judge_rounds
     from knickpoint.instance import Config
 
@@ -164,13 +164,14 @@ def command(
         seed=seed,
     )
     config = _configuration(instance, options)
-    request, space = _request(base, head, options, config, merge_base=merge_base, measures=rounds is None)
+    request = _request(base, head, options, config, merge_base=merge_base, measures=rounds is None)
     request = replace(request, rules=rules, minutes=minutes)
     noise = partial(_noise, instance, request) if config else _no_noise
     tool = read_profiler(profiler) if profiler else None
     if rounds is not None and tool is not None:
         raise InputError("--profiler has nothing to run beside --rounds", remedy="Leave one of them out.")
-    comparison = _prepare(request, options, space, noise)
+    workspace = local_workspace(options.workspace, config)
+    comparison = Comparison(request, workspace, machine_name(), announcer(err=True), noise)
     if rounds is not None:
         end, interrupted = judge_kept(rounds, request, noise), False
     else:
@@ -205,21 +206,10 @@ def _noise(instance: str | None, request: ComparisonRequest, keys: Collection[st
         return {}
 
 
-def _prepare(
-    request: ComparisonRequest, options: SearchOptions, space: int, noise: Callable[[Collection[str]], dict[str, float]]
-) -> Comparison:
-    from knickpoint.bisect.comparison import Comparison
-    from knickpoint.bisect.pool import machine_name
-    from knickpoint.bisect.runner import Workspace
-
-    workspace = Workspace((options.workspace or default_workspace()).expanduser().absolute(), space)
-    return Comparison(request, workspace, machine_name(), announcer(err=True), noise)
-
-
 def _request(
     base: str, head: str, options: SearchOptions, config: Config | None, *, merge_base: bool, measures: bool
-) -> tuple[ComparisonRequest, int]:
-    """Return the request of the comparison, and the megabytes that the workspace may take.
+) -> ComparisonRequest:
+    """Return the request of the comparison.
 
     With ``merge_base``, the base is that of both commits. Only a comparison that ``measures`` needs a command.
 
@@ -231,8 +221,8 @@ def _request(
     from knickpoint.bisect.comparison import ComparisonRequest
     from knickpoint.bisect.coordinator.revision_range import find_revision
     from knickpoint.bisect.settings import RecipeSettings
-    from knickpoint.cli.commands.bisect.search import naming_of
-    from knickpoint.history import Git, find_work_tree
+    from knickpoint.cli.commands.bisect.search import naming_of, work_tree_of
+    from knickpoint.history import Git
 
     recipes = config.bisect if config else {}
     if not options.measure and Path(base).is_file() and Path(head).is_file():
@@ -247,8 +237,7 @@ def _request(
             + (f", or a recipe: --recipe {' or '.join(sorted(recipes))}" if recipes else "")
             + f". To compare imported results: knick check --stored {head} --base {base}.",
         )
-    directory = options.repository.absolute()
-    top = find_work_tree(directory) or directory
+    top = work_tree_of(options.repository)
     git = Git.at(top)
     hashes = find_revision(git, base), find_revision(git, head)
     if merge_base:
@@ -259,14 +248,13 @@ def _request(
             where=hashes[0][:12],
             remedy="Name two commits, the older one first.",
         )
-    request = ComparisonRequest(
+    return ComparisonRequest(
         str(top),
         *hashes,
         options.settings(recipes) if measures else RecipeSettings("kept rounds"),
         ingest=naming_of(config),
         added_params=options.added_params,
     )
-    return request, config.pool.space_megabytes if config else 20_000
 
 
 def _run(comparison: Comparison, keep: Path | None) -> tuple[ComparisonEnd, bool]:

@@ -94,7 +94,7 @@ def _profile(search: Search, place: int, profiler: Profiler, keep: Path | None, 
     from knickpoint.bisect.comparison import Comparison, ComparisonRequest
     from knickpoint.bisect.pool import machine_name
     from knickpoint.bisect.runner import Workspace
-    from knickpoint.cli.commands.bisect.profiled import show_profiles
+    from knickpoint.cli.commands.profile import show_profiles
 
     places, recipe = search.bisection.places, search.bisection.recipe
     request = ComparisonRequest(search.bisection.locations[""], places[place - 1], places[place], recipe)

@@ -297,6 +297,18 @@ _OPTIONS: Final = (
 )
 
 
+def false_positives_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--false-positives SHARE`` to a command that compares commits in turns."""
+    return click.option(
+        "--false-positives",
+        type=click.FloatRange(0.0005, 0.5),
+        default=0.01,
+        show_default=True,
+        metavar="SHARE",
+        help="The share of comparisons without a change that end as regressed, over all benchmarks together.",
+    )(command)
+
+
 def profiler_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that measure the ends again under a profiler: ``profiler`` and ``profiles``."""
     chosen = click.option(

@@ -22,6 +22,7 @@ from knickpoint.model.params import decode_key, encode_key
 
 if TYPE_CHECKING:
     from knickpoint.bisect.job import DevicePool
+    from knickpoint.bisect.runner import Workspace
     from knickpoint.cli.commands.bisect.dry_run import PlannedSearch
     from knickpoint.instance import Config
     from knickpoint.instance.bisections.requests import KnownChange
@@ -136,8 +137,7 @@ def prepare_search(text: str, options: SearchOptions, instance: str | None) -> S
         raise InputError(
             "a trace needs results", where="--trace", remedy="Name the file that the command writes: --results FILE."
         )
-    directory = options.repository.absolute()
-    top = find_work_tree(directory) or directory
+    top = work_tree_of(options.repository)
     git = Git.at(top)
     found = read_range(git, text)
     trace = trace_key_of(options.trace)
@@ -184,6 +184,20 @@ def _known_change(instance: str | None, top: Path, bisection: Bisection) -> Know
 
     with open_chosen_instance(instance) as opened:
         return known_change(opened, str(top.resolve()), bisection)
+
+
+def work_tree_of(directory: Path) -> Path:
+    """Return the top of the work tree around ``directory``, which is taken itself where there is none."""
+    place = directory.expanduser().absolute()
+    return find_work_tree(place) or place
+
+
+def local_workspace(directory: Path | None, config: Config | None) -> Workspace:
+    """Return where commits are checked out and built on this machine, and how much room they may take."""
+    from knickpoint.bisect.runner import Workspace
+
+    pool = config.pool if config else PoolSettings()
+    return Workspace((directory or default_workspace()).expanduser().absolute(), pool.space_megabytes)
 
 
 def nearest_configuration(instance: str | None, repository: Path) -> tuple[Config | None, Path]:

@@ -17,7 +17,7 @@ from knickpoint.cli.commands.bisect.signals import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.output import OutputFormat
 from knickpoint.cli.terminal import announcer
-from knickpoint.history import Git, find_work_tree, is_url
+from knickpoint.history import Git, is_url
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import ConfigError, InputError
 from knickpoint.model.quantity_text import figure_text
@@ -76,6 +76,7 @@ def bisect_two(search: Search, output: OutputFormat, *, resume: bool) -> NoRetur
 
 def _read(search: Search) -> _Also:
     from knickpoint.bisect.coordinator import read_range
+    from knickpoint.cli.commands.bisect.search import work_tree_of
 
     text = search.options.also
     named = _NAMED.fullmatch(text)
@@ -94,8 +95,7 @@ def _read(search: Search) -> _Also:
             where="--also",
             remedy="Write it as in third_party/engine=../engine@v1.4..v1.5.",
         )
-    directory = Path(found["location"]).expanduser().absolute()
-    top = find_work_tree(directory) or directory
+    top = work_tree_of(Path(found["location"]))
     return _Also(found["folder"].strip("/"), top, read_range(Git.at(top), found["range"]))
 
 
