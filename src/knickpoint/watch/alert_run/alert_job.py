@@ -29,11 +29,11 @@ _NO_DIGESTS: Final = np.empty(0, dtype=np.uint64)
 class AlertJob:
     """One alert on one line, and the traces that a run is about.
 
-    The alert watches so many traces as ``watched`` says; ``trace_ids`` are those that the run is about, ``due`` those of
-    them in which it has to detect, and ``known_digests`` the digests of these before the run, one each, 0 for none.
-    ``complete`` says that the run is about all traces of the alert. ``kept`` counts the sightings in traces that are not due. ``failure`` says why the alert
-    cannot run, "" where it can; then no trace is due. ``whole`` are the digests of whole chunks before any value was
-    read, by chunk. ``seconds`` is the time that planning took.
+    ``watched`` counts the traces of the alert; ``trace_ids`` are those of them that the run is about, ``due`` those
+    of them in which it has to detect, and ``known_digests`` the digests of these before the run, one each, 0 for
+    none. ``complete`` says that the run is about all traces of the alert. ``kept`` counts the sightings in traces
+    that are not due. ``failure`` says why the alert cannot run, "" where it can; then no trace is due. ``whole`` are
+    the digests of whole chunks before any value was read, by chunk. ``seconds`` is the time that planning took.
     """
 
     alert: Alert

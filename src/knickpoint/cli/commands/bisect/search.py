@@ -193,7 +193,7 @@ def work_tree_of(directory: Path) -> Path:
 
 
 def local_workspace(directory: Path | None, config: Config | None) -> Workspace:
-    """Return where commits are checked out and built on this machine, and how much room they may take."""
+    """Return the workspace in which this machine checks out and builds commits, with its limit of space."""
     from knickpoint.bisect.runner import Workspace
 
     pool = config.pool if config else PoolSettings()
