@@ -105,6 +105,7 @@ def test_a_benchmark_without_results_is_warned_of(lab: Lab) -> None:
         ("parse.cpuprofile", json.dumps({"nodes": [{"id": 1}], "startTime": 0, "endTime": 1}).encode(), ""),
         ("parse.pb", gzip.compress(b"\x0a\x04\x08\x01\x10\x02\x12\xff"), "damaged"),
         ("parse.knick", b"\x89knick-profile 1\n\x02\x00\x00\x00{}", "damaged"),
+        ("parse.prof", b"\x80\x00of another program", "not a profile in a known format"),
     ],
 )
 def test_a_broken_profile_is_refused_and_kept_in_quarantine(lab: Lab, name: str, content: bytes, place: str) -> None:

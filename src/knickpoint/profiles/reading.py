@@ -39,6 +39,9 @@ _PLACED: Final = re.compile(r"(?P<name>.*) \((?P<file>[^()]*):\d+\)")
 """A frame of py-spy: the function, and the file with the line that was running."""
 _PROCESS: Final = re.compile(r"process \d+.*|thread \(?(?:0x[0-9a-fA-F]+|\d+|[\w-]+)\)?(?:: .*)?")
 """The outermost frames of py-spy, whose numbers differ from run to run."""
+_BINARY: Final = 1024
+"""Bytes at the beginning that are looked at for a zero, which no text has."""
+
 _LOOKED_AT: Final = 50
 _MOST_MEMORY: Final = 3_000_000_000
 """Bytes of memory that reading a profile may take; JSON takes many times its length."""
@@ -86,6 +89,8 @@ def find_profile(data: bytes, name: str = "", *, value: str = "", flat: bool = F
     for is_known, read in binary:
         if is_known(content):
             return read(content, name)
+    if b"\0" in content[:_BINARY]:
+        return None
     if content[:64].lstrip()[:1] == b"{":
         file.check_memory()
         return _read_json(file.json, name, value)

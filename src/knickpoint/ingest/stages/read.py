@@ -92,11 +92,12 @@ def _find_profile(file: ResultsFile) -> ReadResults | None:
     """
     from knickpoint.profiles import find_profile, read_profile
 
-    read = read_profile if file.context.stated.format == PROFILE else find_profile
+    stated, named = file.context.stated.format == PROFILE, is_named_as_profile(file.source)
+    read = read_profile if stated or (named and not file.found) else find_profile
     try:
         found = within_memory(lambda: read(file.data, file.source), file.source)
     except FormatError:
-        if file.context.stated.format == PROFILE or is_named_as_profile(file.source):
+        if stated or named:
             raise
         found = None  # without the name of a profile, what is damaged or too large is something else
     if found is None:
