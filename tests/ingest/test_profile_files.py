@@ -103,7 +103,7 @@ def test_a_benchmark_without_results_is_warned_of(lab: Lab) -> None:
     [
         ("parse.folded", 4 * folded([(["main", "parse"], 3)]) + b"main;parse -7\n", "line 5"),
         ("parse.cpuprofile", json.dumps({"nodes": [{"id": 1}], "startTime": 0, "endTime": 1}).encode(), ""),
-        ("parse.pb", gzip.compress(b"\x0a\x04\x08\x01\x10\x02\x12\xff"), "damaged"),
+        ("parse.pb", gzip.compress(b"\x0a\x04\x08\x01\x10\x02\x12\xff", mtime=0), "damaged"),
         ("parse.knick", b"\x89knick-profile 1\n\x02\x00\x00\x00{}", "damaged"),
         ("parse.prof", b"\x80\x00of another program", "not a profile in a known format"),
     ],
