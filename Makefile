@@ -35,7 +35,8 @@ C_SOURCES := $(shell find src/knickpoint/native -name "*.[ch]")
 KERNEL_SOURCES := setup.py pyproject.toml building/bindings.py building/commands.py building/kernels.py $(C_SOURCES)
 # Goals for which nothing is installed that only tests need.
 WITHOUT_TESTS := setup demo train-default $(STAMPS)/%
-FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend 2>/dev/null)
+# The flame graph is that of the page which knick profile diff writes.
+FRONTEND_SOURCES := $(shell git ls-files --cached --others --exclude-standard frontend src/knickpoint/profiles/page 2>/dev/null)
 DASHBOARD := src/knickpoint/server/static/index.html
 # What the reference pages are made from.
 DESCRIBED := $(shell find src/knickpoint -name "*.py") $(wildcard docs/*.py)
