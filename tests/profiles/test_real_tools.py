@@ -33,12 +33,12 @@ work(time.perf_counter() + 0.6)
 _JAVASCRIPT = "function work(end) { let s = 0; while (performance.now() < end) s += Math.sqrt(s); return s } work(performance.now() + 300)"
 
 
-def _tool(name: str, *, optional: bool = False) -> str:
-    """Return the path of a tool. Without it, the test is skipped; in CI only where the tool is optional there."""
+def _tool(name: str) -> str:
+    """Return the path of a tool. Without it, the test is skipped; in CI it fails."""
     found = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if found:
         return found
-    if os.environ.get("CI", "").lower() in {"1", "true", "yes"} and not optional:
+    if os.environ.get("CI", "").lower() in {"1", "true", "yes"}:
         pytest.fail(f"{name} is missing")
     pytest.skip(f"{name} is not installed")
 
@@ -75,8 +75,8 @@ def test_cprofile_has_the_times_that_pstats_has(tmp_path: Path) -> None:
 
 
 def test_callgrind_has_the_instructions_that_its_own_tool_prints(tmp_path: Path) -> None:
-    valgrind, compiler = _tool("valgrind", optional=True), _tool("gcc")
-    annotate = _tool("callgrind_annotate", optional=True)
+    valgrind, compiler = _tool("valgrind"), _tool("gcc")
+    annotate = _tool("callgrind_annotate")
     (tmp_path / "a.c").write_text(_C)
     subprocess.run([compiler, "-g", "-O1", "-o", "a", "a.c"], cwd=tmp_path, check=True)
     run = [valgrind, "--tool=callgrind", "--callgrind-out-file=a.out", "./a"]
@@ -100,7 +100,7 @@ def test_callgrind_has_the_instructions_that_its_own_tool_prints(tmp_path: Path)
 
 @pytest.mark.parametrize("form", ["raw", "speedscope"])
 def test_py_spy_is_read(tmp_path: Path, form: str) -> None:
-    spy = _tool("py-spy", optional=True)
+    spy = _tool("py-spy")
     (tmp_path / "a.py").write_text(_PYTHON)
     run = [spy, "record", "--rate", "100", "--format", form, "--output", "out", "--", sys.executable, "a.py"]
     ended = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -112,7 +112,7 @@ def test_py_spy_is_read(tmp_path: Path, form: str) -> None:
 
 
 def test_the_profile_of_node_has_its_functions_and_about_its_time(tmp_path: Path) -> None:
-    node = _tool("node", optional=True)
+    node = _tool("node")
     (tmp_path / "a.js").write_text(_JAVASCRIPT)
     run = [node, "--cpu-prof", "--cpu-prof-name=out.cpuprofile", "a.js"]
     subprocess.run(run, cwd=tmp_path, check=True, capture_output=True)
