@@ -164,6 +164,7 @@ def test_only_the_recipes_that_are_named_for_attempts_are_used(world: World) -> 
     assert "The recipes are: slow." in refused.text
 
 
+@pytest.mark.long
 def test_a_session_ends_after_its_attempts_and_the_hours_of_a_day(world: World) -> None:
     session = world.session(try_=replace(world.instance.config.try_, most_attempts=1))
     start(session, world)
@@ -182,6 +183,7 @@ def test_the_devices_of_a_pool_try_nothing(world: World) -> None:
     assert "attempts are measured on one machine" in refused.text
 
 
+@pytest.mark.long
 def test_two_clients_do_not_measure_at_once_and_one_stops_the_other(world: World) -> None:
     one, other = world.session(), world.session()
     start(one, world, "slow")
@@ -197,6 +199,7 @@ def test_two_clients_do_not_measure_at_once_and_one_stops_the_other(world: World
     assert find_attempts(world.instance, 1).session.attempts[0].seconds > 0
 
 
+@pytest.mark.long
 def test_a_killed_attempt_says_what_was_lost_and_counts(world: World) -> None:
     session = world.session()
     start(session, world, "slow")
@@ -214,6 +217,7 @@ def test_a_killed_attempt_says_what_was_lost_and_counts(world: World) -> None:
     call_here(session, "stop_attempts", session="T1")
 
 
+@pytest.mark.long
 def test_an_attempt_outlives_the_connection_that_asked_for_it(world: World) -> None:
     async def ask(client: Client) -> Called:
         await call(client, "start_attempts", {"base": world.base, "recipe": "quick"})
@@ -225,6 +229,7 @@ def test_an_attempt_outlives_the_connection_that_asked_for_it(world: World) -> N
     assert call_here(reading, "report_attempts", session="T1").reply["next"] == ["report_attempts()"]
 
 
+@pytest.mark.long
 def test_an_attempt_outlives_the_server_that_is_killed(world: World) -> None:
     session = world.session()
     start(session, world)
@@ -251,6 +256,7 @@ def test_a_session_of_another_machine_is_left_alone(world: World) -> None:
         assert "the session is on elsewhere" in refused.text
 
 
+@pytest.mark.long
 def test_a_token_that_measures_tries_over_http_and_one_that_reads_does_not(world: World) -> None:
     headers = {
         scope.value: {
@@ -317,6 +323,7 @@ def test_what_a_project_prints_and_names_is_between_marks(world: World) -> None:
     assert len(answer.reply["tried"]) == len(AttemptVerdict)
 
 
+@pytest.mark.long
 def test_a_long_session_is_reported_in_pages(world: World) -> None:
     session = world.session()
     start(session, world)

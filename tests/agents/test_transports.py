@@ -53,6 +53,7 @@ def test_a_local_agent_reads_by_default_and_is_told_how_to_work(finished: Path) 
     assert refused.is_error
 
 
+@pytest.mark.long
 def test_a_local_agent_that_may_decide_does_so_under_the_name_of_the_user(instance: Instance) -> None:
     async def work(client: Client) -> tuple[list[str], Called]:
         return await names(client), await call(client, "decide", {"changes": ["R1"], "status": "hidden"})
@@ -82,6 +83,7 @@ def test_nothing_else_can_be_allowed(finished: Path, name: str) -> None:
     assert "Allow decide or measure" in refused.stderr
 
 
+@pytest.mark.long
 def test_the_program_ends_when_the_client_closes_its_input(finished: Path) -> None:
     ended = run_knick("--instance", str(finished))
     assert (ended.returncode, ended.stdout) == (0, "")
@@ -197,6 +199,7 @@ def test_a_body_that_is_no_message_is_refused(served: Served, body: bytes) -> No
     assert 400 <= answer.status_code < 500
 
 
+@pytest.mark.long
 def test_only_post_is_answered(served: Served) -> None:
     for method in ("GET", "DELETE"):
         answer = httpx.request(method, f"{served.address.rstrip('/')}/mcp", headers=served.credentials["viewer"])

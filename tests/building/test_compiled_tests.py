@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TOP = Path(__file__).parents[2]
 COMPILE = "import sys; from pathlib import Path; from compiled_tests import compile_tests; print(compile_tests(Path(sys.argv[1])))"
 
@@ -14,6 +16,7 @@ def _python(folder: Path, *arguments: str) -> str:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.long
 def test_a_run_takes_what_was_compiled_and_compiles_nothing_again(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib -p no:cacheprovider\n")
     (tmp_path / "test_one.py").write_text("def test_sum() -> None:\n    assert 1 + 1 == 2\n")

@@ -35,6 +35,7 @@ def test_slow():
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [[], *in_the_long_run(["-p", "xdist.plugin", "-n", "2"])])
 @pytest.mark.parametrize(("slow", "code"), [(_TWICE, 1), (_ONCE, 0)], ids=["twice", "once"])
 def test_a_run_fails_where_a_test_is_too_slow_twice(slow: str, code: int, options: list[str], tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_a_test_that_fails_is_traced_to_its_commit(knick: Knick, repository: Git
     assert again.errors.count("\n") == len(found["probes"])  # all of them are of the journal
 
 
+@pytest.mark.long
 def test_the_culprit_and_its_parent_are_profiled(knick: Knick, repository: GitRepository, tmp_path: Path) -> None:
     hashes = project(repository, ["1", "1", "0"])
     kept = str(tmp_path / "kept")
@@ -74,6 +75,7 @@ def test_the_culprit_and_its_parent_are_profiled(knick: Knick, repository: GitRe
     assert (refused.code, "--profiler needs a range of one repository" in refused.errors) == (2, True)
 
 
+@pytest.mark.long
 def test_a_search_of_pass_and_fail_counts_the_commits_that_it_did_not_try(
     knick: Knick, repository: GitRepository
 ) -> None:
@@ -91,6 +93,7 @@ def test_the_params_of_a_trace_have_any_order() -> None:
     assert trace_key_of("b=2,a=1") == trace_key_of(",a=1,b=2,") == ",a=1,b=2,"
 
 
+@pytest.mark.long
 def test_a_culprit_that_is_a_merge_comes_with_the_command_that_looks_inside(
     knick: Knick, repository: GitRepository
 ) -> None:

@@ -126,6 +126,7 @@ json.dump(rows, open("out.json", "w"))
 """
 
 
+@pytest.mark.long
 def test_only_benchmarks_that_are_not_decided_are_measured_where_the_command_can_choose(
     knick: Knick, repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_store_that_can_only_be_read_is_read_and_writing_it_names_the_file(jud
     assert ran.stderr.startswith(f"knick: {lab / 'knickpoint.db'}: The store cannot be written")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("judged")
 def test_an_alert_that_finds_too_much_is_counted_before_and_taken_back_afterwards(knick: Knick) -> None:
     usual = found(knick)

@@ -80,6 +80,7 @@ def written(directory: Path) -> Iterator[Path]:
             yield path
 
 
+@pytest.mark.long
 def test_no_command_prints_logs_or_stores_a_secret(
     planted: Path, knick: Knick, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -95,6 +96,7 @@ def test_no_command_prints_logs_or_stores_a_secret(
     assert list(written(planted)) == []
 
 
+@pytest.mark.long
 def test_no_answer_and_no_log_of_the_server_has_a_secret(
     planted: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,6 +110,7 @@ def _printed(script: str, directory: Path, way: str, **environment: str) -> int:
 needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the options are of the GNU C library")
 
 
+@pytest.mark.long
 @needs_glibc
 def test_threads_share_two_arenas_unless_the_environment_has_a_number(tmp_path: Path) -> None:
     assert _printed(_COUNT_ARENAS, tmp_path, "by default") > 2
@@ -117,6 +118,7 @@ def test_threads_share_two_arenas_unless_the_environment_has_a_number(tmp_path: 
     assert _printed(_COUNT_ARENAS, tmp_path, "limited", MALLOC_ARENA_MAX="4") == 4
 
 
+@pytest.mark.long
 @needs_glibc
 def test_little_of_what_was_freed_is_retained_unless_the_environment_has_a_number(tmp_path: Path) -> None:
     much = 16 << 20

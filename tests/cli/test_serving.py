@@ -112,6 +112,7 @@ def test_a_process_says_when_it_begins_and_ends_to_drain(life: Life) -> None:
     assert life.log[-1] == last
 
 
+@pytest.mark.long
 def test_a_process_that_drains_says_for_how_many_requests_it_waits_and_how_many_it_cut_off(tmp_path: Path) -> None:
     directory = tmp_path / "instance"
     configure(directory, "[server]\ndrain_seconds = 1")
@@ -147,6 +148,7 @@ main()
 """``knick`` whose answer about its health never comes."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("work", ["ctypes.CDLL(None).sleep(600)", *in_the_long_run("pass")])
 def test_a_thread_that_stays_busy_ends_with_its_children_after_the_drain_time_and_the_code_is_2(
     tmp_path: Path, work: str
@@ -185,6 +187,7 @@ def test_graphite_gets_the_metrics_of_the_instance_and_of_the_process(life: Life
     assert f"{begin}.knickpoint_finding_delay_seconds_bucket.le.4_0" in names
 
 
+@pytest.mark.long
 def test_a_worker_that_does_not_finish_in_time_is_ended(tmp_path: Path) -> None:
     directory = tmp_path / "instance"
     configure(directory, "[server]\ndrain_seconds = 0")

@@ -40,6 +40,7 @@ def test_a_faster_commit_is_confirmed_with_its_size_and_reported(knick: Knick, r
     assert "All verdicts follow from the values in the record." in report
 
 
+@pytest.mark.long
 def test_what_is_equal_slower_or_broken_is_not_confirmed(knick: Knick, repository: GitRepository) -> None:
     base, *others = project(repository, [10.0, "10.00", 11.0, "broken"])
     start(knick, base)
@@ -88,6 +89,7 @@ def test_a_verdict_that_was_edited_in_the_record_is_noticed(
     assert "The verdicts of 1 do not follow" in knick("try", "report").output
 
 
+@pytest.mark.long
 def test_an_attempt_that_was_interrupted_counts(knick: Knick, repository: GitRepository) -> None:
     base, faster = project(repository, [10.0, 9.0])
     start(knick, base)
@@ -156,6 +158,7 @@ def begin(knick: Knick, base: str) -> Ran:
     return knick("try", "start", "--base", base, "--error", "0.2", "--most-rounds", "6")
 
 
+@pytest.mark.long
 def test_failing_tests_count_against_a_faster_attempt(knick: Knick, repository: GitRepository) -> None:
     base, good, wrong = project(repository, [10.0, 9.0, 8.0])
     check = [sys.executable, "-c", "import sys; sys.exit('8' in open('built.txt').read() and 'error: 8 is wrong')"]
@@ -181,6 +184,7 @@ def test_tests_that_fail_at_the_base_are_not_blamed_on_an_attempt(knick: Knick, 
     assert (ran.code, "the tests fail at the base as well" in ran.errors) == (2, True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [("9.0 sum=3", "confirmed faster"), ("9.0 sum=4", "changed results"), ("9.0 sum=3 silent", "changed results")],
@@ -195,6 +199,7 @@ def test_an_output_that_differs_from_that_of_the_base_is_not_a_speed_up(
     assert knick("try", "attempt", faster).output.split(": ")[1] == verdict
 
 
+@pytest.mark.long
 def test_an_attempt_that_ignores_its_input_is_no_speed_up(knick: Knick, repository: GitRepository) -> None:
     base, faster, cached = project(repository, ["10.0", "9.0", "9.0 cached"])
     configure(repository, 'vary = { SIZE = "2" }')
@@ -231,6 +236,7 @@ def test_two_attempts_of_a_session_are_not_made_at_once(knick: Knick, repository
     assert "attempts" not in json.loads(Path("knick-try.json").read_text())
 
 
+@pytest.mark.long
 def test_the_work_tree_is_tried_and_kept(knick: Knick, repository: GitRepository) -> None:
     base, _ = project(repository, [10.0, "10.00"])
     start(knick, base)

@@ -66,6 +66,7 @@ def one(factor: float, *, of: int = 20, all_by: float = 1.0) -> Array:
     return np.array([factor, *[1.0] * (of - 1)]) * all_by
 
 
+@pytest.mark.long
 @given(_factors, _seeds, st.sampled_from([1.0, 1.15, 1.3, 0.8]))
 @settings(max_examples=8, deadline=None)
 def test_a_common_factor_of_another_machine_never_changes_which_benchmark_stands_out(
@@ -75,6 +76,7 @@ def test_a_common_factor_of_another_machine_never_changes_which_benchmark_stands
     assert verdicts(plain) == verdicts(shifted)
 
 
+@pytest.mark.long
 @given(_factors, _seeds)
 @settings(max_examples=8, deadline=None)
 def test_a_common_factor_alone_never_fails_on_any_machine(common: float, seed: int) -> None:

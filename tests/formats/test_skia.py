@@ -128,6 +128,7 @@ def _columns(table: ResultTable) -> list[tuple[str, tuple[float, ...], str, str]
     )
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(common=_keys, results=_results)
 def test_the_quick_way_gives_what_the_careful_way_gives(common: dict[str, str], results: list[dict[str, Any]]) -> None:

@@ -161,6 +161,7 @@ for summary in _list_files(sys.argv[1:]).unreadable:
 """Root may read everything, so it becomes another user, once Python has loaded what it needs."""
 
 
+@pytest.mark.long
 def test_a_folder_that_may_not_be_read_is_one_line(lab: Lab) -> None:
     closed = lab.write("open/closed/a.json", "{}").parent
     for place in (lab.directory, *lab.directory.parents):

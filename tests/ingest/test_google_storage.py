@@ -40,6 +40,7 @@ def put(bucket: Any, name: str, commit: str, value: float) -> None:
     bucket[0].pipe_file(f"bench/{name}", json.dumps({"version": 1, "git_hash": commit, "results": results}).encode())
 
 
+@pytest.mark.long
 def test_a_bucket_of_google_is_read_once_and_then_for_what_is_new(lab: Lab, bucket: Any) -> None:
     source = in_bucket(lab, bucket)
     put(bucket, "nightly/2026/a b.json", A, 1)

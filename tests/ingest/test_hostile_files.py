@@ -124,6 +124,7 @@ def test_the_estimate_counts_what_a_content_becomes(content: bytes | str, least:
     assert least <= parsing_bytes(data) <= 8 * least + 1000
 
 
+@pytest.mark.long
 def test_work_that_takes_too_much_memory_is_an_error_of_its_file() -> None:
     with pytest.raises(FormatError, match="more memory") as caught:
         within_memory(lambda: bytearray(1 << 62), "a.json")

@@ -142,6 +142,7 @@ def skia(commit: str, value: float) -> bytes:
     return json.dumps({"version": 1, "git_hash": commit, "results": results}).encode()
 
 
+@pytest.mark.long
 def test_a_bucket_is_read_once_and_then_for_what_is_new(lab: Lab, bucket: Any) -> None:
     source = in_bucket(lab, bucket)
     bucket.put_object(Bucket="bench", Key="nightly/2026/a.json", Body=skia(A, 1))

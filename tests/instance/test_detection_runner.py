@@ -88,6 +88,7 @@ def test_the_findings_are_the_same_wherever_the_alerts_detect(
     assert (round(before), round(after)) == (10, 20)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.filterwarnings("ignore")
 def test_workers_of_a_cluster_read_the_server_of_the_instance(

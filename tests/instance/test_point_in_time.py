@@ -61,6 +61,7 @@ def restored(cluster: Cluster, base: Path, archived: Path, moment: str) -> Clust
     return server
 
 
+@pytest.mark.long
 def test_an_instance_goes_back_to_the_moment_before_an_accident(own_cluster: Cluster, tmp_path: Path) -> None:
     archived = archive(own_cluster)
     own_cluster.execute("CREATE DATABASE lab")

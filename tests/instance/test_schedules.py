@@ -349,6 +349,7 @@ minutes = 1000000000
 """
 
 
+@pytest.mark.long
 def test_the_schedule_of_the_second_repository_says_when_it_moves(tmp_path: Path) -> None:
     config = CONFIG.replace('repository = "lib"', 'repository = "lib"\nalso = { engine = "engine" }')
     config = config.replace('mode = "every"', 'mode = "each"') + _TWO

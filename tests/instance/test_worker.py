@@ -364,6 +364,7 @@ def test_a_folder_of_years_is_history(usual: Instance) -> None:
     assert any("0 new changes, and 1 that are history" in line for line in announced)
 
 
+@pytest.mark.long
 def test_results_that_arrive_one_by_one_are_work(usual: Instance) -> None:
     clock = Clock()
     worker = Worker(usual, clock=clock)
@@ -374,6 +375,7 @@ def test_results_that_arrive_one_by_one_are_work(usual: Instance) -> None:
     assert sides(usual) == (0, 1)
 
 
+@pytest.mark.long
 def test_an_import_of_years_beside_a_worker_is_history(usual: Instance) -> None:
     with_a_step(usual)
     files = sorted((usual.directory / "results").iterdir())

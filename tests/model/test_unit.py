@@ -68,6 +68,7 @@ def test_the_same_unit_leaves_a_value_untouched(value: float, text: str) -> None
     assert convert(value, read_unit(text), read_unit(f" {text} ")) == value
 
 
+@pytest.mark.long
 @given(st.text(max_size=12))
 def test_any_text_is_a_unit(text: str) -> None:
     unit = read_unit(text)

@@ -33,6 +33,7 @@ def channel(receiver: Receiver, context: ChannelContext) -> ChatChannel:
     return channel_to(f"json://user:hidden@127.0.0.1:{receiver.port}/room", context)
 
 
+@pytest.mark.long
 def test_a_chat_gets_subject_and_text(receiver: Receiver, channel: ChatChannel) -> None:
     channel.send(MESSAGE)
     posted = json.loads(receiver.requests[0].body)

@@ -163,6 +163,7 @@ def test_the_speed_of_a_run_is_no_cause_and_hides_none() -> None:
     assert [each.name for each in difference(before, after).causes] == ["f3"]
 
 
+@pytest.mark.long
 def test_equal_programs_seldom_have_a_cause() -> None:
     stacks = {f"main;f{place}": 20.0 * (place + 1) for place in range(12)} | {"main;f3;g": 50.0}
     false = 0
@@ -182,6 +183,7 @@ def _sampled(stacks: Stacks, rng: np.random.Generator, *, speed: float = 0.05, s
     return builder.build("made", ValueKind.COUNT, "samples", samples=sum(stacks.values()))
 
 
+@pytest.mark.long
 def test_samples_that_are_counted_find_a_small_function_and_seldom_a_false_one() -> None:
     stacks = {f"main;f{place}": 15.0 * (place + 1) for place in range(12)} | {"main;f3;g": 40.0}
     rng = np.random.default_rng(43)

@@ -133,6 +133,7 @@ def test_each_trace_has_a_badge(published: Path) -> None:
     assert {path.name for path in (published / "badges").iterdir()} == {f"{trace['id']}.svg" for trace in traces}
 
 
+@pytest.mark.long
 def test_a_second_time_replaces_what_was_published(instance: Path, static: Path, tmp_path: Path) -> None:
     directory = tmp_path / "site"
     _publish(instance, static, directory)
@@ -159,6 +160,7 @@ def test_a_file_added_to_published_pages_is_not_lost(instance: Path, static: Pat
     assert (directory / "CNAME").exists()
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_what_was_published_before(
     instance: Path, static: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -270,6 +270,7 @@ def test_no_cached_answer_reads_what_ends_none(path: str, instance: Instance, as
     assert named & HOUSEKEEPING == set()
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_list_shows_each_decision_at_once(alone: Cluster, tmp_path: Path) -> None:
     alone.execute("CREATE DATABASE listed")

@@ -141,6 +141,7 @@ def test_the_rest_of_a_body_that_is_not_read_is_not_taken_for_ever(instance: Ins
         assert trickle(client, b"1" * 1000) < 1000
 
 
+@pytest.mark.long
 def test_a_client_that_does_not_take_its_response_is_disconnected(instance: Instance) -> None:
     request = b"GET /api/v1/reference HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
     with served(instance, body_seconds=0.1, requests_per_minute=100_000) as address, socket.socket() as client:

@@ -397,12 +397,14 @@ def test_a_new_endpoint_is_noticed(served: Served) -> None:
     assert endpoints(app) - endpoints(served.app) >= {"PUT /new", "GET /files"}
 
 
+@pytest.mark.long
 def test_each_caller_gets_what_the_table_says(answers: Answers) -> None:
     found = {endpoint: tuple(answer.status_code for answer in each.values()) for endpoint, each in answers.items()}
     wrong = {endpoint: (got, STATUSES[endpoint]) for endpoint, got in found.items() if got != STATUSES[endpoint]}
     assert wrong == {}, f"what {', '.join(CALLERS)} got, and what the table says"
 
 
+@pytest.mark.long
 def test_no_answer_tells_a_stranger_of_the_closed_repository(answers: Answers) -> None:
     told = [
         (endpoint, caller, word)
@@ -414,6 +416,7 @@ def test_no_answer_tells_a_stranger_of_the_closed_repository(answers: Answers) -
     assert told == []
 
 
+@pytest.mark.long
 def test_the_words_that_a_stranger_must_not_see_are_in_what_others_see(answers: Answers) -> None:
     seen = {endpoint: each["viewer"].text.lower() for endpoint, each in answers.items()}
     naming = {endpoint for endpoint, text in seen.items() if any(word in text for word in HIDDEN)}
@@ -429,6 +432,7 @@ def test_settings_belong_to_the_person_who_signed_in(served: Served) -> None:
     assert "theme" not in theirs["values"]
 
 
+@pytest.mark.long
 def test_a_refusal_says_what_to_do(answers: Answers) -> None:
     wrong = [
         (endpoint, caller, answer.text)

@@ -72,6 +72,7 @@ def replicated(own_cluster: Cluster, tmp_path: Path) -> Iterator[Replicated]:
         yield made
 
 
+@pytest.mark.long
 def test_one_sees_ones_own_decision_at_once_and_others_see_it_when_the_replica_has_it(replicated: Replicated) -> None:
     before = replicated.listed()
     replicated.standby.execute("SELECT pg_wal_replay_pause()")

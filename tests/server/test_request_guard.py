@@ -222,6 +222,7 @@ def _addresses(client: Client) -> Iterator[str]:
             yield f"{template.format_map(known)}?{query}"
 
 
+@pytest.mark.long
 def test_reading_changes_nothing_in_the_store(instance: Instance) -> None:
     client = Client(create_app(instance))
 

@@ -88,6 +88,7 @@ def survive(location: str, rounds: int) -> None:
                 return
 
 
+@pytest.mark.long
 @sqlite_first
 @pytest.mark.usefixtures("repository")
 def test_a_killed_writer_or_sealer_loses_and_doubles_nothing(location: str) -> None:
@@ -171,6 +172,7 @@ def _on_a_small_disk(directory: Path, *arguments: str) -> str:
     return finished.stdout
 
 
+@pytest.mark.long
 def test_a_full_disk_stops_writers_until_there_is_room(tmp_path: Path) -> None:
     printed = _on_a_small_disk(tmp_path, str(WRITER), str(tmp_path / "store.db"), "crowded")
     assert "disk is full" in printed

@@ -121,6 +121,7 @@ def test_an_alert_that_cannot_run_is_compared_with_its_reason(world: World) -> N
     assert good.failure == ""
 
 
+@pytest.mark.long
 def test_an_alert_with_very_many_events_has_run_nevertheless(world: World) -> None:
     world.measure({"parse": levels((10, 20.0), (10, 25.0))})
     world.run()

@@ -274,6 +274,7 @@ _PHASES: Final = [Phase.explicit, Phase.generate]
 _QUIET: Final = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
+@pytest.mark.long
 def test_no_sequence_repeats_an_announcement_or_loses_a_decision() -> None:
     run_state_machine_as_test(
         Ledger,
@@ -322,6 +323,7 @@ def _history(random: random.Random) -> tuple[dict[int, set[str]], dict[str, Sequ
     return slowed, values
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 129, *in_the_long_run(*range(1, 24), 25, 29, 45, 57, 77, 104, 107, 126, 132)])
 def test_each_change_of_a_random_history_is_announced_once_under_its_own_name(empty_world: Path, seed: int) -> None:
     drawn = random.Random(seed)

@@ -239,6 +239,7 @@ def test_an_improvement_that_undoes_a_change_in_part_is_announced_by_itself(worl
     assert kinds(world) == [WORSE, BETTER]
 
 
+@pytest.mark.long
 def test_an_improvement_that_does_not_reach_the_level_before_a_change_is_announced_in_the_end(world: World) -> None:
     feed(world, {"parse": levels((20, 10.0), (8, 12.0), (24, 10.4))}, first=28)
     assert kinds(world) == [WORSE, BETTER]
@@ -253,6 +254,7 @@ def test_a_fix_that_slows_something_else_is_a_change_of_its_own(world: World) ->
     assert (last.lead, last.chain, last.change_id) == (render.id, render.announced, render.change_id)
 
 
+@pytest.mark.long
 def test_what_a_change_that_is_over_left_slow_elsewhere_is_announced_by_itself(world: World) -> None:
     values = levels((20, 10.0), (8, 15.0), (12, 10.0))
     feed(world, {"parse": values}, first=20)
@@ -415,6 +417,7 @@ def test_a_recovery_that_corrected_results_take_back_says_so_each_time_it_turns(
     assert len({each.chain for each in ledger(world)}) == 1
 
 
+@pytest.mark.long
 def test_a_recovery_is_taken_back_only_when_enough_values_tell_that_the_level_is_another(world: World) -> None:
     begin = levels((20, 10.0), (8, 12.0), (4, 10.0), (6, 10.3))
     feed(world, {"parse": begin}, first=26)
@@ -564,6 +567,7 @@ def test_what_is_left_of_a_split_is_announced_where_the_other_part_was_announced
     assert world.store.findings.points([opened.lead])[0].announced == opened.chain
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("apart", ["parse", "render"])
 def test_what_settles_after_a_split_does_not_join_what_it_was_split_from(world: World, apart: str) -> None:
     values = levels((20, 10.0), (20, 12.0))
@@ -581,6 +585,7 @@ def test_what_settles_after_a_split_does_not_join_what_it_was_split_from(world: 
     assert (second.kind, second.lead, second.chain != opened.chain) == (WORSE, render.id, True)
 
 
+@pytest.mark.long
 def test_a_change_after_one_that_is_over_is_announced_when_it_settles(world: World) -> None:
     feed(world, {"parse": levels((20, 10.0), (8, 13.0), (8, 10.0))}, first=26)
     for slot in range(36, 48):

@@ -162,6 +162,7 @@ def test_a_missed_change_is_found_or_lost(world: World) -> None:
     assert [(each.outcome, each.name) for each in run(world).score.findings] == [(Outcome.FOUND, "M1")]
 
 
+@pytest.mark.long
 def test_what_no_alert_found_is_new_and_what_waits_is_undecided(world: World) -> None:
     measure(world, [Truth("small", 20, 0.2, real=True), Truth("large", 20, 0.9, real=True)])
     run_alerts(world.store, [replace(ALERT, minimum_effect=0.5)], as_work=True)
@@ -172,6 +173,7 @@ def test_what_no_alert_found_is_new_and_what_waits_is_undecided(world: World) ->
     }
 
 
+@pytest.mark.long
 def test_a_change_of_many_traces_is_one_message(world: World) -> None:
     measure(world, [Truth(f"t{number}", 20, 0.2, real=True) for number in range(6)])
     score = run(world).score

@@ -48,6 +48,7 @@ def counts(result: Backtest) -> dict[Outcome, int]:
     return {outcome: result.score.count(outcome) for outcome in Outcome}
 
 
+@pytest.mark.long
 def test_a_backtest_of_the_corpus_is_that_of_the_instance_that_wrote_it(world: World) -> None:
     world.measure({"parse": levels((12, 10.0), (6, 12.0)), "load": levels((10, 5.0), (8, 6.0))})
     run_alerts(world.store, [ALERT], as_work=True)

@@ -49,6 +49,7 @@ def test_what_is_found_after_the_boundary_is_work(world: World) -> None:
     assert len(summary.new_changes) == 1
 
 
+@pytest.mark.long
 def test_a_repository_that_sends_one_run_at_a_time_has_no_history(world: World) -> None:
     for slot, value in enumerate(levels((10, 20.0), (10, 25.0))):
         world.put(slot, {"parse": value})

@@ -198,6 +198,7 @@ def _check_crashes(fresh: Any, seed: int, *, every: int) -> None:
     assert _decisions(broken) == _decisions(world)
 
 
+@pytest.mark.long
 def test_an_injected_change_is_found_and_announced_once_on_its_commit_and_stays_triaged(fresh: Any) -> None:
     _check_found_once(fresh, 1)
 

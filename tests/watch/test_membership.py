@@ -65,6 +65,7 @@ def take(world: World, what: str, name: str, number: int, value: int) -> None:
         undo(world.store, chosen, who="Ada")
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 @settings(max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=st.lists(steps, min_size=5, max_size=30))
@@ -87,6 +88,7 @@ def test_after_each_event_nothing_is_left_to_regroup(
         world.store.close()
 
 
+@pytest.mark.long
 def test_one_cause_in_noisy_traces_is_one_change_and_no_event_leaves_anything_to_regroup(empty_world: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="regroup") as place:
         world = copied(empty_world, Path(place) / "store.db")
@@ -124,6 +126,7 @@ def test_changes_with_measured_commits_between_them_are_two_changes(empty_world:
         world.store.close()
 
 
+@pytest.mark.long
 def test_points_whose_certainty_alone_changed_are_grouped_anew(empty_world: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="regroup") as place:
         world = copied(empty_world, Path(place) / "store.db")

@@ -64,6 +64,7 @@ def _check(directory: Path, seed: int, levels_of: str, monkeypatch: pytest.Monke
     return left_out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "levels_of"), [(13, "wild")])
 def test_leaving_steady_chains_unread_changes_no_announcement(
     seed: int, levels_of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -223,6 +223,7 @@ def test_windows_of_one_large_group_are_clustered_by_workers_as_in_one_process(
     assert sent == ([] if watched.store.database.embedded else [100, 50, 50])  # other machines reach no file
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_cluster_of_dask_finds_in_a_large_group_what_one_process_finds(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ def _ever_worse(differences: Array, rate: float, first: int, seed: int = 0) -> b
     return any(test.look(differences[:rounds], upwards).worse.any() for rounds in range(first, len(differences) + 1))
 
 
+@pytest.mark.long
 def test_no_more_exchanges_than_the_stated_share_are_ever_regressed() -> None:
     sizes = np.random.default_rng(3).standard_t(2, size=(7, 3)) ** 2
     patterns = list(itertools.product((1.0, -1.0), repeat=7))
@@ -54,6 +55,7 @@ def test_a_change_for_the_better_is_not_worse_and_an_unknown_direction_counts_as
     assert look.better.tolist() == [True, False, False]
 
 
+@pytest.mark.long
 def test_a_rate_that_is_planned_anew_by_sizes_alone_holds_exactly() -> None:
     sizes = np.random.default_rng(3).standard_t(2, size=(7, 3)) ** 2
     worse = 0

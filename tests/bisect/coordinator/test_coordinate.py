@@ -87,6 +87,7 @@ def test_commits_that_cannot_be_built_leave_a_range(repository: GitRepository, t
     assert all("not a number" in result.reason for result in skipped)
 
 
+@pytest.mark.long
 def test_two_changes_are_named_as_culprits_and_not_as_a_range_between_them(
     repository: GitRepository, tmp_path: Path
 ) -> None:

@@ -92,6 +92,7 @@ def test_values_of_two_devices_do_not_verify_a_culprit_together() -> None:
     assert {(probe.place, probe.device) for probe in plan(Problem(16), observations, (), ["a"])} == {(9, "a")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("draw", "size"), [(bursting, 0.5), (bimodal, 0.05)])
 def test_bursts_and_a_second_mode_hide_no_change_and_make_none(draw: Draw, size: float) -> None:
     searches = [(seed, 1 + 5 * seed % 16) for seed in range(3)]

@@ -117,6 +117,7 @@ def level(value: float) -> Callable[[int], float]:
     return lambda _place: value
 
 
+@pytest.mark.long
 def test_a_change_that_does_not_show_again_is_one_mail_and_one_comment_with_what_the_ends_measured(
     announced: Announced,
 ) -> None:

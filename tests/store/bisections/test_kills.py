@@ -54,6 +54,7 @@ def survive(store: Store, repository: Repository, location: str, *, rounds: int,
         assert fresh.bisections.get(1).state is BisectionState.GAVE_UP
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("location", ["sqlite"], indirect=True)
 def test_a_killed_coordinator_is_followed_by_another_one(store: Store, repository: Repository, location: str) -> None:
     survive(store, repository, location, rounds=1, probes=40)

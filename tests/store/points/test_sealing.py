@@ -98,6 +98,7 @@ def test_a_late_result_joins_a_sealed_block(bench: Bench) -> None:
     np.testing.assert_array_equal(bench.values("abcd")[:, 6:8], [[1.0, 1.0], [2.0, 3.0], [0.1, 0.1], [np.nan, 5.0]])
 
 
+@pytest.mark.long
 def test_points_that_do_not_fit_into_memory_are_sealed_in_turn(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (sealer_module, groups_module):
         monkeypatch.setattr(module, "SEGMENT_POINTS", 700)

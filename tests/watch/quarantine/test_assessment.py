@@ -138,6 +138,7 @@ levels = st.sampled_from([10.0, 10.01, 9.99, 12.0, 8.0])
 kernels = st.sampled_from(["6.1", "6.2"])
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     tail=st.lists(st.tuples(st.integers(20, 30), st.lists(levels, max_size=2), kernels), max_size=14),
