@@ -10,23 +10,7 @@ import {
   summaryText,
   valueMarks,
 } from "../src/text/bisections";
-
-function probe(number: number, place: number, part: Partial<Probe> = {}): Probe {
-  return {
-    number,
-    place,
-    device: "pixel",
-    purpose: "search",
-    outcome: "measured",
-    value: 100,
-    samples: [],
-    seconds: 1,
-    started: "2026-01-01T00:00:00Z",
-    reason: "",
-    output: "",
-    ...part,
-  };
-}
+import { probe } from "./probes";
 
 function found(part: Partial<BisectionDetail>): BisectionDetail {
   return {

@@ -103,6 +103,25 @@ def asks_again(panel: Locator) -> Locator:
     return panel.locator(".bisection-state")
 
 
+def replay_by_keyboard(panel: Locator) -> None:
+    """Step to the start of the ended search, to the first probe, and let the rest play."""
+    replay = panel.get_by_role("group", name="Replay of the search")
+    probes = panel.locator("svg.dots circle").count()
+    replay.get_by_role("slider").press("Home")
+    expect(replay).to_contain_text("Before the first probe:")
+    expect(panel.locator("svg.dots circle")).to_have_count(0)
+    whole = panel.locator("svg.dots rect.range").bounding_box()
+    replay.get_by_role("slider").press("ArrowRight")
+    expect(replay).to_contain_text(f"Probe 1 of {probes}, an end of the range.")
+    expect(panel.locator("svg.dots circle")).to_have_count(1)
+    replay.get_by_role("button", name="Replay").press("Enter")
+    panel.page.clock.run_for(1000 * probes)
+    expect(panel.locator("svg.dots circle")).to_have_count(probes)
+    expect(replay).to_contain_text(re.compile(r"Afterwards:\s+1 of [0-9]+ commits left"))
+    left = panel.locator("svg.dots rect.range").bounding_box()
+    assert whole and left and left["width"] < whole["width"] / 2
+
+
 def test_the_search_is_started_beside_the_list_of_changes(page: Page, searched: Searched) -> None:
     page.goto(f"{searched.address}/triage")
     row = page.locator("tr.change-row").first
@@ -142,6 +161,7 @@ def test_the_commit_is_named_with_bars_log_and_values_on_the_plot(
         pass
     expect(asks_again(find)).to_contain_text("Commit found.")
     expect(find.locator("svg.bars rect.culprit")).to_have_count(1)
+    replay_by_keyboard(find)
     find.get_by_text("Log", exact=True).click()
     expect(find.locator(".bisection-log li").last).to_contain_text("Ends: ")
     page = find.page

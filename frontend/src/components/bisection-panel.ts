@@ -4,25 +4,14 @@ import { html, nothing, svg } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { api, toApiError, type ApiError, type BisectionDetail, type Probe } from "../api/client";
 import { PageElement } from "../page-element";
+import "./probe-plot";
 import { Resource } from "../state/resource";
 import { showToast } from "../state/toasts";
 import { commitHash } from "../templates/commit";
 import { errorNotice } from "../templates/notice";
-import {
-  centre,
-  certaintyText,
-  devicesOf,
-  durationText,
-  hasEnded,
-  probeDots,
-  stateText,
-  summaryText,
-  valueMarks,
-  type ProbeDot,
-} from "../text/bisections";
+import { certaintyText, durationText, hasEnded, probeText, stateText, summaryText } from "../text/bisections";
 import { timestampText } from "../text/dates";
 import { countText, percentText } from "../text/numbers";
-import { valueText } from "../text/units";
 
 const NO_RECIPE =
   "No recipe fits this change. A section [bisect.NAME] of knickpoint.toml says how its commits are built and measured.";
@@ -30,8 +19,6 @@ const POLL_MS = 2_000;
 /** Commits that are listed with their probability. */
 const MOST_COMMITS = 8;
 const LEAST_PROBABILITY = 0.005;
-/** With more commits than this, only the ends are named below the plot. */
-const MOST_PLACES = 8;
 
 @customElement("kp-bisection-panel")
 export class BisectionPanel extends PageElement {
@@ -166,7 +153,7 @@ export class BisectionPanel extends PageElement {
             </button>`
           : nothing
       }
-      ${found.probe_list.length > 0 ? html`${renderBars(found)} ${renderDots(found)} ${renderCommits(found)}` : nothing}
+      ${found.probe_list.length > 0 ? html`${renderBars(found)} <kp-probe-plot .found=${found}></kp-probe-plot> ${renderCommits(found)}` : nothing}
       ${found.probe_list.length > 0 ? renderProbes(found) : nothing}
       ${found.log.length > 0 ? renderLog(found) : nothing}`;
   }
@@ -192,55 +179,6 @@ function renderBars(found: BisectionDetail) {
     <figcaption>Probability of each commit, from the good end to the bad end</figcaption>
     <svg class="bars" role="img" aria-label="Probability of each commit; the list below has the numbers">${bars}</svg>
   </figure>`;
-}
-
-function renderDots(found: BisectionDetail) {
-  const devices = devicesOf(found);
-  const dots = probeDots(found);
-  return html`<figure>
-    <figcaption>
-      What each probe measured${devices.length > 0 ? html`: ${devices.map(renderDevice)}` : nothing}
-      ${dots.some((dot) => dot.valueless) ? html`<span>× no value</span>` : nothing}
-    </figcaption>
-    <svg class="dots" role="img" aria-label="Values of the probes by commit; the list of probes has the numbers">
-      ${found.candidates.map(
-        (_, place) =>
-          svg`<line x1="${centre(place, found.candidates.length)}%" x2="${centre(place, found.candidates.length)}%" y1="0" y2="100%"></line>`,
-      )}
-      ${valueMarks(dots).map(
-        ({ value, y }) =>
-          svg`<line x1="0" x2="100%" y1="${y}%" y2="${y}%"></line><text class="mark" x="0" y="${y}%" dy="-3">${valueText(value, found.unit)}</text>`,
-      )}
-      ${dots.map((dot) => renderDot(dot, found.unit))}
-    </svg>
-    ${renderPlaces(found)}
-  </figure>`;
-}
-
-/** The commits below the plot: each of a few, else the two ends. */
-function renderPlaces({ candidates }: BisectionDetail) {
-  const few = candidates.length <= MOST_PLACES;
-  const shown = candidates.filter((_, place) => few || place === 0 || place === candidates.length - 1);
-  return html`<div class="places ${few ? "each" : ""}" aria-hidden="true">
-    ${shown.map(({ commit }) => html`<span title=${commit.subject}>${commit.short}</span>`)}
-  </div>`;
-}
-
-function renderDevice(name: string, index: number) {
-  return html`<span class="device device-${index % 8}">● ${name}</span> `;
-}
-
-function renderDot({ device, probe, valueless, x, y }: ProbeDot, unit: string) {
-  const title = `probe ${probe.number}, ${probe.device}: ${probeText(probe, unit)}`;
-  return valueless
-    ? svg`<text class="skipped" x="${x}%" y="${y}%">×<title>${title}</title></text>`
-    : svg`<circle class="device-${device % 8}" cx="${x}%" cy="${y}%" r="4"><title>${title}</title></circle>`;
-}
-
-function probeText(probe: Probe, unit: string): string {
-  if (probe.outcome === null) return "under way";
-  if (probe.value !== null) return valueText(probe.value, unit);
-  return probe.reason ? `${probe.outcome}: ${probe.reason}` : probe.outcome;
 }
 
 function renderCommits(found: BisectionDetail) {

@@ -2,6 +2,7 @@
 
 import type { Bisection, BisectionDetail, BisectionStanding, Probe } from "../api/client";
 import { countText } from "./numbers";
+import { valueText } from "./units";
 
 const STATES: Record<Bisection["state"], string> = {
   waiting: "Waiting",
@@ -144,4 +145,10 @@ function valueOf({ outcome, value }: Probe): number | undefined {
   if (outcome === "passed") return 0;
   if (outcome === "failed") return 1;
   return value ?? undefined;
+}
+
+export function probeText({ outcome, value, reason }: Probe, unit: string): string {
+  if (outcome === null) return "under way";
+  if (value !== null) return valueText(value, unit);
+  return reason ? `${outcome}: ${reason}` : outcome;
 }
