@@ -55,6 +55,18 @@ def test_a_change_is_read_decided_about_and_left_for_the_next_one(browse: Visit)
     expect(page).to_have_url(re.compile(r"/change/R1$"))
 
 
+def test_back_and_reload_plot_the_chosen_trace_again(browse: Visit) -> None:
+    page = browse("/change/R1")
+    second = page.get_by_role("table", name="Traces of the change").locator("tbody tr").nth(1)
+    second.get_by_role("button", name="Plot this trace").click()
+    page.reload()
+    expect(second).to_have_attribute("aria-current", "true")
+    page.get_by_role("link", name="Status").click()
+    expect(second).to_be_hidden()
+    page.go_back()
+    expect(second).to_have_attribute("aria-current", "true")
+
+
 def test_an_unknown_change_says_so_and_leads_back(browse: Visit, expected_errors: list[str]) -> None:
     expected_errors.append("404")
     page = browse("/change/R999")

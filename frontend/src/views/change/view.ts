@@ -22,6 +22,7 @@ import type { DecisionDialog, DecisionQuestion, DecisionReply } from "../../comp
 import { PageElement } from "../../page-element";
 import { changeRoute, type ChangeRoute } from "../../routes/change";
 import { navigate } from "../../routes/navigation";
+import { keepHere, keptHere } from "../../routes/place";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
 import { triageRoute } from "../../routes/triage";
@@ -58,6 +59,12 @@ const PAGE = 50;
 const MOST_STEPS = 500;
 const NO_TIMES = new Float64Array();
 
+/** What Back, Forward and Reload bring back. */
+interface Kept {
+  chosen: string;
+  most: number;
+}
+
 @customElement("kp-change")
 export class ChangeView extends PageElement {
   @property({ attribute: false }) route: ChangeRoute = changeRoute("");
@@ -65,8 +72,8 @@ export class ChangeView extends PageElement {
   @query("kp-decision-dialog") private readonly dialog!: DecisionDialog | null;
   /** How many members are shown. */
   @state() private most = PAGE;
-  /** The member whose trace is plotted; the lead by default. */
-  @state() private chosen: Finding | undefined;
+  /** The id of the member whose trace is plotted; "" for the lead. */
+  @state() private chosen = "";
 
   private readonly page = new Resource<readonly [string], ChangePage>(this, {
     args: () => [this.route.id],
@@ -142,9 +149,17 @@ export class ChangeView extends PageElement {
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
-    if (!changed.has("route")) return;
-    this.chosen = undefined;
-    this.most = PAGE;
+    const before = changed.get("route") as ChangeRoute | undefined;
+    if (!changed.has("route") || before?.id === this.route.id) return;
+    const kept = keptHere() as Kept | undefined;
+    this.chosen = kept?.chosen ?? "";
+    this.most = kept?.most ?? PAGE;
+  }
+
+  override updated(changed: Map<string, unknown>): void {
+    if (changed.has("chosen") || changed.has("most")) {
+      keepHere({ chosen: this.chosen, most: this.most } satisfies Kept);
+    }
   }
 
   // ---- State
@@ -159,7 +174,7 @@ export class ChangeView extends PageElement {
   }
 
   private get shown(): Finding | undefined {
-    return this.chosen ?? this.lead;
+    return this.members.value?.members.find(({ id }) => id === this.chosen) ?? this.lead;
   }
 
   private get commits(): CommitCache | undefined {
@@ -280,7 +295,7 @@ export class ChangeView extends PageElement {
   }
 
   private plot(member: Finding): void {
-    this.chosen = member;
+    this.chosen = member.id;
     void this.updateComplete.then(() => this.querySelector(".chart-panel")?.scrollIntoView({ block: "nearest" }));
   }
 
