@@ -127,7 +127,10 @@ docs: setup-dev $(STAMPS)/reference ## Check the names of the API, the map of th
 	@$(BIN)/python docs/reference.py --check
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-site: docs ## Build the site of the documentation into build/site
+site: setup-dev ## Build the site of the documentation, with a dashboard of real histories, into build/site (SITE_ADDRESS=https://…)
+	@echo "Publishing the demonstration"
+	@$(BIN)/python docs/demonstration.py $(if $(SITE_ADDRESS),--address $(SITE_ADDRESS)/demonstration)
+	@$(MAKE) --no-print-directory docs
 
 docs-pictures: setup-dev ## Take the pictures of the documentation from the demonstration
 	@$(BIN)/python docs/pictures.py

@@ -15,7 +15,8 @@ from sbom import bill_of_materials
 _TOP = Path(__file__).parents[2]
 _WHEEL = ["knickpoint/py.typed", "knickpoint/server/static/index.html", "knickpoint/native/_kernels.abi3.so"]
 _SOURCE = ["building/backend.py", "src/knickpoint/server/static/index.html", "frontend/src/main.ts", "PKG-INFO"]
-_WORKFLOW = _TOP / ".github" / "workflows" / "release.yml"
+_WORKFLOWS = _TOP / ".github" / "workflows"
+_WORKFLOW = _WORKFLOWS / "release.yml"
 
 
 def test_a_wheel_with_its_files_passes() -> None:
@@ -98,7 +99,16 @@ def test_jobs_of_the_release_have_the_rights_that_they_need_and_no_others() -> N
     assert "secrets." not in _WORKFLOW.read_text(encoding="utf-8")
 
 
-def test_actions_of_the_release_are_pinned_to_commits() -> None:
-    used = re.findall(r"uses: (\S+)", _WORKFLOW.read_text(encoding="utf-8"))
+def test_the_job_of_the_site_may_publish_pages_and_nothing_else() -> None:
+    workflow = yaml.safe_load((_WORKFLOWS / "site.yml").read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {}
+    (job,) = workflow["jobs"].values()
+    assert job["permissions"] == {"contents": "read", "pages": "write", "id-token": "write"}
+    assert any("make site" in step.get("run", "") for step in job["steps"])
+
+
+@pytest.mark.parametrize("workflow", sorted(_WORKFLOWS.iterdir()), ids=lambda path: path.stem)
+def test_actions_of_our_workflows_are_pinned_to_commits(workflow: Path) -> None:
+    used = re.findall(r"uses: (\S+)", workflow.read_text(encoding="utf-8"))
     assert used
     assert [each for each in used if not re.search(r"@[0-9a-f]{40}$", each)] == []

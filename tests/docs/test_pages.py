@@ -19,6 +19,7 @@ from tests.examples import in_the_long_run
 _TOP = Path(__file__).parent.parent.parent
 _PAGES = sorted([*_TOP.glob("*.md"), *_TOP.glob("docs/**/*.md")])
 _RUN = [_TOP / "docs" / "quick-start.md", _TOP / "docs" / "install.md", _TOP / "docs" / "tutorials" / "self.md"]
+_SITE_ONLY = re.compile(r"<!-- site: .*? -->", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
@@ -91,7 +92,8 @@ def test_the_commands_of_the_tutorial_on_devices_print_what_it_shows(tmp_path: P
 
 
 def test_the_links_of_a_page_lead_to_files() -> None:
-    links = [(page, link) for page in _PAGES for link, _ in _LINK.findall(page.read_text()) if "://" not in link]
+    texts = {page: _SITE_ONLY.sub("", page.read_text()) for page in _PAGES}
+    links = [(page, link) for page, text in texts.items() for link, _ in _LINK.findall(text) if "://" not in link]
     assert [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()] == []
 
 
