@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, expect, sync_playwright
@@ -34,7 +35,7 @@ _AXE = Path(__file__).parent.parent.parent / "frontend" / "node_modules" / "axe-
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
-def _missing(what: str) -> None:
+def missing_part(what: str) -> NoReturn:
     """Skip a test whose part is missing; in CI, which installs every part, fail it."""
     if os.environ.get("CI", "").lower() in {"1", "true", "yes"}:
         pytest.fail(what)
@@ -68,14 +69,14 @@ def _started() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
     """
     executable = next((found for name in _NAMES if (found := shutil.which(name))), None)
     if executable is None:
-        _missing("no Chromium: install it, for example with apt-get install chromium")
+        missing_part("no Chromium: install it, for example with apt-get install chromium")
     if not (STATIC / "index.html").is_file():
-        _missing("the dashboard is not built: run make setup")
+        missing_part("the dashboard is not built: run make setup")
     with sync_playwright() as playwright:
         try:
             started = playwright.chromium.launch(executable_path=executable, args=_ARGUMENTS)
         except Error as error:
-            _missing(f"Chromium does not start: {error.message.splitlines()[0]}")
+            missing_part(f"Chromium does not start: {error.message.splitlines()[0]}")
         expect.set_options(timeout=15_000)  # as the steps of a page
         loop = asyncio.get_running_loop()
         asyncio._set_running_loop(None)
@@ -211,7 +212,7 @@ def wait_until_loaded(page: Page) -> None:
 def violations(page: Page) -> list[tuple[str, list[str]]]:
     """Return the rules of axe that the page breaks, each with the elements that break it."""
     if not _AXE.is_file():
-        _missing("no axe-core: run npm ci in frontend/")
+        missing_part("no axe-core: run npm ci in frontend/")
     page.evaluate(_AXE.read_text(encoding="utf-8"))
     script = "async () => (await axe.run()).violations.map((v) => [v.id, v.nodes.map((n) => n.html)])"
     return [(str(rule), [str(element) for element in elements]) for rule, elements in page.evaluate(script)]

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 _WORDS = ("parse", "improve/debugging", "http2_parallel_x10", "std::collections", "benchTheWholeTree")
 
-_PAGES = (
+PAGES = (
     "/",
     "/triage",
     "/explore",
@@ -60,7 +60,7 @@ def _name(length: int, number: int) -> str:
 
 
 @pytest.mark.parametrize("width", [390, *(pytest.param(wide, marks=pytest.mark.long) for wide in (1024, 1440))])
-@pytest.mark.parametrize("path", _PAGES)
+@pytest.mark.parametrize("path", PAGES)
 def test_names_of_any_length_fit(page: Page, shared_address: str, path: str, width: int) -> None:
     def long(route: Route) -> None:
         answer = route.fetch()
