@@ -119,7 +119,9 @@ def replay_by_keyboard(panel: Locator) -> None:
     expect(panel.locator("svg.dots circle")).to_have_count(probes)
     expect(replay).to_contain_text(re.compile(r"Afterwards:\s+1 of [0-9]+ commits left"))
     left = panel.locator("svg.dots rect.range").bounding_box()
-    assert whole and left and left["width"] < whole["width"] / 2
+    assert whole is not None
+    assert left is not None
+    assert left["width"] < whole["width"] / 2
 
 
 def test_the_search_is_started_beside_the_list_of_changes(page: Page, searched: Searched) -> None:

@@ -98,7 +98,7 @@ def test_the_overview_of_an_import_tells_what_history_holds(page: Page, years: s
     page.goto(years)
     history = page.get_by_role("region", name="History holds 2 changes; nothing needs you")
     expect(history.locator("tbody tr").first).to_contain_text("Check every bracket")
-    expect(page.get_by_text("new regressions")).to_be_hidden()
+    expect(page.get_by_text("regressions announced")).to_be_hidden()
     history.get_by_role("link", name="All 2 changes of history").click()
     expect(page).to_have_url(re.compile("tab=history"))
 

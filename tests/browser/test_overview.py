@@ -48,7 +48,7 @@ def test_news_count_from_the_last_look(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/triage")
     page.evaluate("() => localStorage.setItem('knickpoint-last-look', '1000000000000 1000000000000')")
     page.goto(shared_address)
-    expect(page.locator(".figures li", has_text="new regressions")).to_contain_text("1")
+    expect(page.locator(".figures li", has_text="regressions announced")).to_contain_text("1")
     look = page.evaluate("() => localStorage.getItem('knickpoint-last-look')")
     assert json.loads(look.split()[0]) == 1000000000000
     assert json.loads(look.split()[1]) > 1700000000000
@@ -94,7 +94,7 @@ def test_the_editor_of_alerts_shows_what_an_alert_would_find_and_writes_configur
     page.get_by_role("link", name="New alert").click()
     page.get_by_label("Name", exact=True).fill('the "parser"')
     page.get_by_label("Query; empty").fill("benchmark=parse|print")
-    page.get_by_label("Least change in percent").fill("5")
+    page.get_by_label("Minimum change in percent").fill("5")
     page.get_by_label("Direction").select_option("worse")
     page.get_by_text("More settings:").click()
     page.get_by_label("Judge all samples of a commit").check()
@@ -136,7 +136,7 @@ def test_an_alert_is_applied_after_its_effect_was_shown_and_taken_back(
     table = page.get_by_role("table", name="Alerts")
     expect(table.get_by_role("row")).to_have_count(3)
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Took it back")).to_be_visible()
+    expect(page.get_by_text("Undone")).to_be_visible()
     expect(table.get_by_role("row")).to_have_count(2)
 
 
@@ -163,7 +163,7 @@ def test_the_editor_writes_the_number_of_the_samples_that_an_alert_judges(
     page.get_by_role("link", name="New alert").click()
     page.get_by_label("Name", exact=True).fill("tail")
     page.get_by_text("More settings:").click()
-    page.get_by_label("Number of the samples").fill("p99")
+    page.get_by_label("Statistic of the samples").fill("p99")
     written = tomllib.loads(page.locator(".alert-editor pre").inner_text())
     assert written["alerts"]["tail"] == {"summary": "p99"}
     page.get_by_label("Judge all samples of a commit").check()

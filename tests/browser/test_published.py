@@ -67,7 +67,7 @@ def test_a_person_reads_from_the_overview_to_a_commit_without_a_server(
 ) -> None:
     page.goto(site)
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    expect(page.get_by_text("A copy to read, published on 2026-03-01 00:00 UTC.")).to_be_visible()
+    expect(page.get_by_text("Read-only copy, published on 2026-03-01 00:00 UTC.")).to_be_visible()
     page.get_by_role("link", name="Triage", exact=True).click()
     expect(page.get_by_text("Check every bracket").first).to_be_visible()
     assert page.url.startswith(f"{site}#/triage")
@@ -129,7 +129,7 @@ def test_a_change_of_a_percentile_is_drawn_in_that_percentile(page: Page, refuse
         page.goto(f"{site}#/trace/0")
         expect(page.get_by_role("img", name="The p95 of the samples of latency")).to_be_visible()
         expect(page.get_by_text(re.compile(r"newest p95 (29|30|31)"))).to_be_visible()
-        page.get_by_label("What of the samples").select_option("median")
+        page.get_by_label("Statistic of the samples").select_option("median")
         expect(page.get_by_text(re.compile(r"newest value (9|10)\."))).to_be_visible()
     assert refused == []
 

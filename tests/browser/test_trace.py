@@ -392,7 +392,7 @@ def test_the_plot_of_a_percentile_finding_draws_the_percentile_says_so_and_can_b
         page.goto(f"{address}trace/0")
         chart = page.get_by_role("img", name="The p95 of the samples of latency")
         expect(chart).to_be_visible()
-        field = page.get_by_label("What of the samples")
+        field = page.get_by_label("Statistic of the samples")
         expect(field).to_have_value("p95")
         expect(page.get_by_text(re.compile(r"newest p95 (29|30|31)"))).to_be_visible()
         assert violations(page) == []
@@ -408,7 +408,7 @@ def test_a_trace_whose_changes_are_of_medians_has_no_choice_of_samples(
 ) -> None:
     page = browse(f"/trace/{trace('parse')}")
     expect(page.get_by_role("img", name="Values of parse")).to_be_visible()
-    expect(page.get_by_label("What of the samples")).to_have_count(0)
+    expect(page.get_by_label("Statistic of the samples")).to_have_count(0)
 
 
 def test_keys_on_a_trace_link_a_ticket_write_a_note_and_assign(visit: Visit, trace: Callable[[str], int]) -> None:

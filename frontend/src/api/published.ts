@@ -87,7 +87,7 @@ function needsServer(method: string): ApiError {
   return new ApiError(
     message,
     "",
-    "These are published pages, a copy to read. knick serve has all pages.",
+    "These published pages are a read-only copy. knick serve has all pages.",
     NEEDS_SERVER,
   );
 }

@@ -79,7 +79,7 @@ export class BisectionPanel extends PageElement {
     if (!this.mayDecide) return again ? nothing : explanation;
     return html`${again ? nothing : explanation}
       <form class="bisection-start" @submit=${(event: Event) => this.start(event)}>
-        <label
+        <label class="select"
           >Recipe
           <select name="recipe" @change=${(event: Event) => (this.recipe = (event.target as HTMLSelectElement).value)}>
             ${recipes.map((name) => html`<option ?selected=${name === this.recipe}>${name}</option>`)}

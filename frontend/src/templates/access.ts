@@ -53,7 +53,7 @@ export function signInNotice(caller: Caller | undefined): TemplateResult {
 function noWayIn({ notice }: Caller): TemplateResult {
   return html`<div class="notice">
     <h1>You are not known here</h1>
-    <p>${notice || "This server knows people by the proxy in front of it. Open the address of the proxy."}</p>
+    <p>${notice || "People sign in through the proxy in front of this server. Open the address of the proxy."}</p>
   </div>`;
 }
 

@@ -19,11 +19,11 @@ export function commitLink(commit: Commit, repository: string) {
   return html`<span>${commitHash(commit, repository)} ${longName(commit.subject)}</span>`;
 }
 
-/** "All of them: arch=arm64 os=linux": the params that several traces share; nothing where they share none. */
+/** "In common: arch=arm64 os=linux": the params that several traces share; nothing where they share none. */
 export function saidOnce(params: Record<string, string> = {}, common: ReadonlySet<string>) {
   if (common.size === 0) return nothing;
   const pairs = [...common].map((name) => `${name}=${params[name] ?? ""}`);
-  return html`<p class="faint">All of them: <bdi>${pairs.join(" ")}</bdi></p>`;
+  return html`<p class="faint">In common: <bdi>${pairs.join(" ")}</bdi></p>`;
 }
 
 interface Columns {

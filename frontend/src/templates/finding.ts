@@ -101,7 +101,7 @@ export function comparison(finding: Finding): TemplateResult {
   return html`<span class="figure" title=${title}>${comparisonText(finding)}</span>`;
 }
 
-const RANGE_TITLE = "What the change lies between with a probability of 95 %.";
+const RANGE_TITLE = "95 % interval of the change.";
 
 /** "95 %: +20.9 % to +24.7 %"; nothing where that is unknown or exact. */
 export function sizeRange(finding: Finding): TemplateResult | typeof nothing {

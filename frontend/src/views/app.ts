@@ -305,7 +305,7 @@ const SERVED_PAGES: ReadonlySet<View> = new Set<View>([
 function servedNotice() {
   return html`<div class="notice">
     <h1>This page needs a running server</h1>
-    <p>These are published pages, a copy to read. <code>knick serve</code> has all pages.</p>
+    <p>These published pages are a read-only copy. <code>knick serve</code> has all pages.</p>
     <p><a href=${routeUrl(overviewRoute)}>To the overview</a></p>
   </div>`;
 }

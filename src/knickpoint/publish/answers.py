@@ -210,7 +210,7 @@ class _Reader:
         yield (
             "me",
             _plain(known)
-            | {"sign_in": [], "sign_out": "", "open": False, "notice": f"A copy to read, published on {day}."},
+            | {"sign_in": [], "sign_out": "", "open": False, "notice": f"Read-only copy, published on {day}."},
         )
         yield "me/settings", {"kept": False, "values": {}}
         yield "version", {"name": "knickpoint", "version": __version__, "api": "v1"}

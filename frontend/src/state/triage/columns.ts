@@ -13,7 +13,7 @@ export const OPTIONAL_COLUMNS = [
   ["traces", "Traces"],
   ["lead", "Leading trace"],
   ["spark", "Values"],
-  ["panel", "Picture at the side (v)"],
+  ["panel", "Side panel (v)"],
 ] as const;
 
 export function hiddenColumns(): readonly string[] {

@@ -245,10 +245,10 @@ export class AlertEditor extends PageElement {
       ${input("query", "Query; empty for all traces", alert?.query ?? "")}
       ${select("repository", "Repository", alert?.repository ?? "", ["", ...this.repositories.map(({ name }) => name)])}
       ${select("direction", "Direction", alert?.direction ?? "both", DIRECTIONS)}
-      ${input("minimum_effect", "Least change in percent", (alert?.minimum_effect ?? 0) * PERCENT, { ...number, step: "any" })}
+      ${input("minimum_effect", "Minimum change in percent", (alert?.minimum_effect ?? 0) * PERCENT, { ...number, step: "any" })}
       ${select("severity", "Severity", alert?.severity ?? "normal", SEVERITIES)}
-      ${input("owners", "Owners, with commas", alert?.owners.join(", ") ?? "")}
-      ${input("notify", "Channels to notify, with commas", alert?.notify.join(", ") ?? "")}
+      ${input("owners", "Owners, separated by commas", alert?.owners.join(", ") ?? "")}
+      ${input("notify", "Channels to notify, separated by commas", alert?.notify.join(", ") ?? "")}
       ${
         this.asksDefault
           ? html`<label
@@ -266,13 +266,13 @@ export class AlertEditor extends PageElement {
             <option value="best">the best level before it</option>
             ${this.releases.value?.map(({ name, repository }) => html`<option value=${name}>${repository}</option>`)}
           </datalist>
-          ${input("summary", "Number of the samples, such as p99", alert?.summary ?? "")}
-          ${input("minimum_traces", "Least number of traces", alert?.minimum_traces ?? 1, { type: "number", min: "1" })}
-          ${input("window", "Newest commits that it looks at; 0 for all", alert?.window ?? 0, number)}
+          ${input("summary", "Statistic of the samples, such as p99", alert?.summary ?? "")}
+          ${input("minimum_traces", "Minimum number of traces", alert?.minimum_traces ?? 1, { type: "number", min: "1" })}
+          ${input("window", "Newest commits to examine; 0 for all", alert?.window ?? 0, number)}
           ${input("every_minutes", "Minutes between runs; 0 when results arrive", alert?.every_minutes ?? 0, { ...number, step: "any" })}
           ${select("kind", "Kind", alert?.kind ?? "work", KINDS)}
           ${input("method", "Method", alert?.method ?? "default")}
-          ${input("group_by", "Group by these params, with commas", alert?.group_by.join(", ") ?? "")}
+          ${input("group_by", "Group by these params, separated by commas", alert?.group_by.join(", ") ?? "")}
           <label class="field"
             >Parameters of the method, a name=value on each line<textarea
               name="parameters"
@@ -340,7 +340,7 @@ function previewText(preview: AlertPreview): string {
   const least = complete ? "" : "at least ";
   const parts = [
     `${least}${countText(added, "finding")} more${history > 0 ? `, ${grouped(history)} of them history` : ""}`,
-    `${least}${countText(gone, "finding")} less${decided > 0 ? `, ${grouped(decided)} of them decided about` : ""}`,
+    `${least}${countText(gone, "finding")} fewer${decided > 0 ? `, ${grouped(decided)} of them with a decision` : ""}`,
     staying > 0 ? `${grouped(staying)} stay because another alert finds them` : "",
     left.length > 0 ? `found and left out: ${left.join(", ")}` : "",
     `${grouped(judged)} of ${countText(traces, "trace")} judged`,

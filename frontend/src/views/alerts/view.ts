@@ -32,7 +32,7 @@ const SOURCES: Record<Alert["source"], string> = {
   configuration: "knickpoint.toml",
   store: "made here",
   repository: "file of the repository",
-  default: "default of the program",
+  default: "built in",
 };
 
 @customElement("kp-alerts")
@@ -99,7 +99,7 @@ export class AlertsView extends PageElement {
       void this.attempt(async () => {
         await undo();
         this.alerts.reload();
-        showToast({ text: "Took it back; findings follow at the next run." });
+        showToast({ text: "Undone; findings follow at the next run." });
       });
     showToast({ text, action: { label: "Undo", run } });
   }
@@ -192,7 +192,7 @@ export class AlertsView extends PageElement {
       </p>
       ${this.removal?.name === alert.name ? html`<div role="status">${effectLine(this.removal.effect)}</div>` : nothing}
       ${error ? errorNotice(error, () => this.record.reload()) : nothing}
-      ${record ? renderRecord(record) : error ? nothing : loadingNotice("Loading what it did")}
+      ${record ? renderRecord(record) : error ? nothing : loadingNotice("Loading its record")}
     </section>`;
   }
 }

@@ -132,7 +132,7 @@ export class AuditView extends PageElement {
     const filtered = kind !== undefined || who !== "" || before !== undefined;
     return html`<div class="notice">
       <h2>${filtered ? "No entry matches the filter" : "The audit log is empty"}</h2>
-      <p>${filtered ? "Names are compared as a whole." : "It fills with the first decision, token or sign-in."}</p>
+      <p>${filtered ? "Names are compared as a whole." : "The first decision, token or sign-in is its first entry."}</p>
       ${filtered ? html`<a class="button" href=${routeUrl(auditRoute)}>Show all entries</a>` : nothing}
     </div>`;
   }

@@ -363,7 +363,7 @@ export class ChangeView extends PageElement {
     const suspects = renderSuspects(lead, change.statement ?? undefined, list);
     const only = change.statement?.likely?.basis === "only" || change.suspect_range.commits < 2;
     return html`<section class="panel" aria-labelledby="cause-title">
-      <h2 id="cause-title">Who may have caused it</h2>
+      <h2 id="cause-title">Likely causes</h2>
       ${
         suspects === nothing
           ? html`<p>

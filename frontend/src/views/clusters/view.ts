@@ -65,14 +65,16 @@ export class ClustersView extends PageElement {
     const { value, error } = this.clustering;
     return html`<div class="page-head">
         <h1>Clusters</h1>
-        <p class="faint">Traces of one shape are grouped, and a step is fitted to the mean of each group.</p>
+        <p class="faint">Groups traces by shape and fits a step to the mean of each group.</p>
       </div>
       ${this.renderForm()}
       ${
         error
           ? errorNotice(error, () => this.clustering.reload())
           : this.route.k === undefined
-            ? nothing
+            ? html`<div class="notice">
+                <p>Press <em>Cluster</em> for the steps that many traces share, each with its commit.</p>
+              </div>`
             : value
               ? this.renderFound(value)
               : html`${loadingNotice("Clustering")}
@@ -112,8 +114,8 @@ export class ClustersView extends PageElement {
       ${field("Last commit (position)", "last", last, "newest", "\\d{1,9}")}
       ${field("Measured commits", "commits", commits, "250", "\\d{1,4}")}
       ${field("Clusters", "k", k === 0 ? undefined : k, "automatic", "\\d{1,3}")}
-      ${field("Interesting from", "interesting", interesting, skia ? "50" : "4", "\\d+(\\.\\d+)?")}
-      <label><input type="checkbox" name="skia" .checked=${skia} /> as Skia Perf</label>
+      ${field("Minimum step / error", "interesting", interesting, skia ? "50" : "4", "\\d+(\\.\\d+)?")}
+      <label><input type="checkbox" name="skia" .checked=${skia} /> Compute as Skia Perf does</label>
       <button class="button primary">Cluster</button>
     </form>`;
   }

@@ -132,7 +132,10 @@ export class CompareView extends PageElement {
         error
           ? errorNotice(error, () => this.comparison.reload())
           : !this.route.base && !this.route.baseFile
-            ? nothing
+            ? html`<div class="notice">
+                <h2>Choose a base</h2>
+                <p>Type words of a subject, a hash, a tag or a day, such as that of the last release.</p>
+              </div>`
             : this.lacking.length > 0
               ? this.renderLacking()
               : value
@@ -369,7 +372,7 @@ export class CompareView extends PageElement {
     if (unclear === 0) return html`<div class="notice"><h2>Nothing regressed or improved</h2></div>`;
     return html`<div class="notice">
       <h2>Nothing that could be judged regressed or improved</h2>
-      <p>${countText(unclear, "trace")} could not be judged: list also what did not change to see the reasons.</p>
+      <p>${countText(unclear, "trace")} could not be judged: choose <em>All traces</em> to see the reasons.</p>
     </div>`;
   }
 

@@ -29,7 +29,7 @@ export function renderLegend(context: ExploreContext, graph: Graph, scale: Scale
   const open = (event: Event): void => context.expandLegend((event.target as HTMLDetailsElement).open);
   return html`${common ? html`<p class="legend-common"><span class="faint">All lines:</span> ${longName(common)}</p>` : nothing}
   ${smoothingNote(context.route.smooth)}
-  ${crowd ? html`<p class="legend-common faint">Point at a line to see its name; click to keep it in front.</p>` : nothing}
+  ${crowd ? html`<p class="legend-common faint">Hover over a line to see its name; click to keep it in front.</p>` : nothing}
   ${listed.length + emptyFormulas.length > 0 ? renderTable(context, graph, { listed, units, emptyFormulas }) : nothing}
   ${
     crowd
@@ -42,7 +42,7 @@ export function renderLegend(context: ExploreContext, graph: Graph, scale: Scale
 }
 
 const COLUMNS: readonly [LegendColumn, string, string][] = [
-  ["name", "Line", "What tells it from the others"],
+  ["name", "Line", "Params that tell it from the others"],
   ["newest", "Newest", "The newest value in the shown range"],
   ["change", "Change", "The median of the last five values in the shown range over that of the first five"],
   ["noise", "Noise", "The standard deviation of single values over their level; changes of the level do not count"],

@@ -45,8 +45,8 @@ export class MissingView extends PageElement {
     return html`<div class="page-head">
         <h1>Missing data</h1>
         <p class="faint">
-          What should have results, by its own rhythm: a silence of more than twice the longest recent gap. A job that
-          stopped is one row.
+          Overdue by its usual schedule: silent for more than twice the longest recent gap. A job that stopped is one
+          row.
         </p>
       </div>
       ${this.renderFilter()} ${error ? errorNotice(error, () => this.missing.reload()) : nothing}
@@ -69,7 +69,7 @@ export class MissingView extends PageElement {
     if (shown.length === 0)
       return html`<div class="notice">
         <h2>Nothing is missing</h2>
-        <p>Every series with a rhythm has its results.</p>
+        <p>All series have results by their usual schedule.</p>
       </div>`;
     return shown.map((each) => this.renderRepository(each, all.length > 1));
   }
@@ -192,7 +192,9 @@ function renderEntries(entries: readonly MissingEntry[]) {
 
 function renderWhat(entry: MissingEntry) {
   if (entry.kind === "commits")
-    return html`${countText(entry.silent, "commit")} before ${entry.until ? commitHash(entry.until) : nothing}`;
+    return html`<span
+      >${countText(entry.silent, "commit")} before ${entry.until ? commitHash(entry.until) : nothing}</span
+    >`;
   if (entry.count === 0) return html`everything: no commit has results since`;
   if (entry.count === 1) return html`${entry.traces.map(traceLink)}`;
   return html`${longName(entry.params.join(" "))}

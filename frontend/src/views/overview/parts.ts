@@ -51,9 +51,9 @@ function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, r
   const stopped = notices?.filter(({ kind }) => kind === "silence").length ?? 0;
   const lost = devices.filter((device) => device.lost > 0);
   return [
-    { label: "new regressions", number: announcedOf("regressed"), href: triage({ sort: "-found" }) },
+    { label: "regressions announced", number: announcedOf("regressed"), href: triage({ sort: "-found" }) },
     {
-      label: "new improvements",
+      label: "improvements announced",
       number: announcedOf("improved"),
       href: triage({ sort: "-found", direction: "improvement" }),
     },
@@ -79,7 +79,7 @@ function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, r
 const SERVED: ReadonlySet<string> = new Set([routeUrl(statusRoute), routeUrl(missingRoute)]);
 
 /** A zero says something here; other figures are left out at zero. */
-const ALWAYS_SHOWN = new Set(["new regressions", "recovered or fixed", "to triage", "alerts that fail"]);
+const ALWAYS_SHOWN = new Set(["regressions announced", "to triage", "alerts that fail"]);
 
 export function renderFailing({ failing, unwatched }: Overview) {
   if (failing.length + unwatched === 0) return nothing;

@@ -106,7 +106,7 @@ export class RepositoryTrends extends PageElement {
           }${directed ? nothing : html`; it is not known whether higher is worse`}</span
         >
       </p>
-      ${said.length > 0 ? html`<p class="faint inner">All of them: <bdi>${said.join(" ")}</bdi></p>` : nothing}
+      ${said.length > 0 ? html`<p class="faint inner">In common: <bdi>${said.join(" ")}</bdi></p>` : nothing}
       <ol class="lanes" aria-label="Timeline of ${repository}">
         ${this.renderLane(trends, total, html`<strong>${parts.length > 0 ? "All" : "All traces"}</strong>`, "all")}
         ${shown.map((part) => this.renderLane(trends, part, this.partName(trends, part, shared)))}

@@ -99,7 +99,7 @@ export class Proposals extends PageElement {
   private takeBack({ id, name }: ProposalDecision): Promise<void> {
     return this.send(async () => {
       await api.undoProposal(id);
-      showToast({ text: `Took the decision about ${name} back.` });
+      showToast({ text: `Undid the decision on ${name}.` });
     });
   }
 

@@ -88,8 +88,8 @@ function renderAlerts({ alerts, total }: AlertQuality) {
           <th scope="col" class="number">Missed</th>
           <th scope="col" class="number">Precision</th>
           <th scope="col" class="number">Recall</th>
-          <th scope="col" class="number">To finding</th>
-          <th scope="col" class="number">To decision</th>
+          <th scope="col" class="number" title="Median, from the commit to the finding">Time to find</th>
+          <th scope="col" class="number" title="Median, from the finding to the decision">Time to decide</th>
         </tr>
       </thead>
       <tbody>
@@ -114,8 +114,8 @@ function renderAlert(row: Row) {
     ${counts.map(([label, count]) => html`<td class="number" data-label=${label}>${grouped(count)}</td>`)}
     <td class="number" data-label="Precision">${renderRate(row.precision)}</td>
     <td class="number" data-label="Recall">${renderRate(row.recall)}</td>
-    <td class="number" data-label="To finding">${formatHours(row.to_finding.median)}</td>
-    <td class="number" data-label="To decision">${formatHours(row.to_decision.median)}</td>
+    <td class="number" data-label="Time to find">${formatHours(row.to_finding.median)}</td>
+    <td class="number" data-label="Time to decide">${formatHours(row.to_decision.median)}</td>
   </tr>`;
 }
 
@@ -125,24 +125,25 @@ function renderRate(rate: Row["precision"]) {
 }
 
 function renderDoubts({ doubts }: AlertQuality) {
+  const found = doubts.filter(({ count }) => count > 0);
   return html`<section aria-labelledby="quality-doubts">
-    <h2 id="quality-doubts">Labels in doubt</h2>
-    ${doubts.map(({ meaning, count, newest }) =>
-      count === 0
-        ? html`<p class="faint">0 findings: ${meaning}</p>`
-        : html`<details>
-            <summary>${grouped(count)} ${count === 1 ? "finding" : "findings"}: ${meaning}</summary>
-            <ul class="plain">
-              ${newest.map(
-                (each) =>
-                  html`<li>
-                    <a href="/trace/${each.trace}">${each.finding}</a> of ${each.change}, ${each.status}
-                    ${each.ticket ? html`(<bdi>${each.ticket}</bdi>)` : nothing} <bdi>${each.trace_key}</bdi>
-                  </li>`,
-              )}
-            </ul>
-            ${count > newest.length ? html`<p class="faint">The newest ${newest.length} of them.</p>` : nothing}
-          </details>`,
+    <h2 id="quality-doubts">Doubtful decisions</h2>
+    ${found.length === 0 ? html`<p class="faint">No decision contradicts its ticket, later data or the others of its change.</p>` : nothing}
+    ${found.map(
+      ({ meaning, count, newest }) =>
+        html`<details>
+          <summary>${grouped(count)} ${count === 1 ? "finding" : "findings"}: ${meaning}</summary>
+          <ul class="plain">
+            ${newest.map(
+              (each) =>
+                html`<li>
+                  <a href="/trace/${each.trace}">${each.finding}</a> of ${each.change}, ${each.status}
+                  ${each.ticket ? html`(<bdi>${each.ticket}</bdi>)` : nothing} <bdi>${each.trace_key}</bdi>
+                </li>`,
+            )}
+          </ul>
+          ${count > newest.length ? html`<p class="faint">The newest ${newest.length} of them.</p>` : nothing}
+        </details>`,
     )}
   </section>`;
 }

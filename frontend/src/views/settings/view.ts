@@ -15,7 +15,7 @@ import { callerSource, callerTitle, grantTexts, NO_SIGN_IN } from "../../text/ca
 import { browserTimeZone, timestampText } from "../../text/dates";
 import "./views-list";
 
-const THEME_TEXTS: Record<Theme, string> = { system: "That of the system", light: "Light", dark: "Dark" };
+const THEME_TEXTS: Record<Theme, string> = { system: "System", light: "Light", dark: "Dark" };
 
 @customElement("kp-settings")
 export class SettingsView extends PageElement {
@@ -41,8 +41,8 @@ export class SettingsView extends PageElement {
         <p class="faint">
           ${
             this.caller.kind === "person"
-              ? "The server keeps them for you: they are the same in every browser in which you sign in."
-              : "This browser keeps them."
+              ? "Kept on the server: the same in every browser in which you sign in."
+              : "Kept in this browser."
           }
         </p>
       </div>
@@ -81,11 +81,11 @@ export class SettingsView extends PageElement {
       <label class="field"
         >Time zone
         <select @change=${(event: Event) => void this.chooseZone((event.target as HTMLSelectElement).value)}>
-          <option value="" ?selected=${chosen === ""}>That of the browser (${browserTimeZone()})</option>
+          <option value="" ?selected=${chosen === ""}>Browser (${browserTimeZone()})</option>
           ${timeZones().map((zone) => html`<option value=${zone} ?selected=${zone === chosen}>${zone}</option>`)}
         </select>
       </label>
-      <p class="faint">Now it is <time datetime=${this.now}>${timestampText(this.now)}</time>.</p>
+      <p class="faint">Current time: <time datetime=${this.now}>${timestampText(this.now)}</time>.</p>
     </section>`;
   }
 
@@ -110,12 +110,8 @@ export class SettingsView extends PageElement {
             </div>`,
         )}
       </dl>
-      ${
-        isAllowedSomewhere(caller, "admin")
-          ? html`<p><a href=${routeUrl(tokensRoute)}>Tokens for machines</a></p>`
-          : nothing
-      }
-      <p><a href="/api/v1/reference" target="_blank">Reference of the API</a></p>
+      ${isAllowedSomewhere(caller, "admin") ? html`<p><a href=${routeUrl(tokensRoute)}>API tokens</a></p>` : nothing}
+      <p><a href="/api/v1/reference" target="_blank">API reference</a></p>
     </section>`;
   }
 }

@@ -91,7 +91,7 @@ export function renderMissedButton(context: TraceContext, position: number, hash
 async function takeBack({ id, trace, commit, movement, note }: MissedChange): Promise<void> {
   if (!(await changeMark(() => api.unmarkMissed(id)))) return;
   const again = (): void => void changeMark(() => api.markMissed({ trace, commit, direction: movement, note }));
-  showToast({ text: "Took the mark back.", action: { label: "Mark again", run: again } });
+  showToast({ text: "Removed the mark.", action: { label: "Mark again", run: again } });
 }
 
 function arrow({ movement }: MissedChange): string {

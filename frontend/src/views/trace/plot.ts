@@ -75,7 +75,7 @@ function summaryField(context: TraceContext, summaries: ChangePoints["summaries"
   if (summaries.length === 0) return nothing;
   const options = ["median", ...summaries.map(({ summary }) => summary)];
   return selectField(
-    "What of the samples",
+    "Statistic of the samples",
     context.plotted?.summary ?? "median",
     options.map((name) => [name, `${name} of the samples`]),
     (summary) => context.updateRoute({ summary }),

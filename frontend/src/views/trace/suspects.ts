@@ -89,7 +89,7 @@ export function renderSuspects(
   const count = list?.count ?? range;
   if (count < 2) return nothing;
   return html`<h3>
-      ${range < 2 ? `${countText(count, "suspect")}: the place is uncertain` : `The change lies in one of ${range} commits`}
+      ${range < 2 ? `${countText(count, "suspect")}: the location is uncertain` : `The change lies in one of ${range} commits`}
     </h3>
     <p class="faint">${explanationOf(list, range)}</p>
     <ol class="suspects">

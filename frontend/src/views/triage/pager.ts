@@ -18,7 +18,7 @@ export function renderPager(context: TriageContext, data: ChangeList) {
     ${renderLink(context, "Back", "[", data.page - 1, data.page > 1)}
     <span>page ${data.page} of ${data.pages}, ${countText(data.total, "commit")}</span>
     ${renderLink(context, "Next", "]", data.page + 1, data.page < data.pages)}
-    ${selectField("Commits on a page", String(size), options, (value) =>
+    ${selectField("Commits per page", String(size), options, (value) =>
       context.updateRoute({ size: Number(value), page: 1, at: "" }),
     )}
   </nav>`;

@@ -160,7 +160,7 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
       ${isOnly ? nothing : cause} ${change.history && tab !== "history" ? historyTag() : nothing}
       ${alertTags(lead, change.alert_severity)}
       ${kindTag(lead)}${conditionTag(statement, repository)}${change.certainty === "provisional" ? provisionalTag(lead) : nothing}
-      ${lead.assignee ? html`<span class="tag" title="Takes care of it">${lead.assignee}</span>` : nothing}
+      ${lead.assignee ? html`<span class="tag" title="Assignee">${lead.assignee}</span>` : nothing}
     </div>
     ${heldLine(change.held)}
     <div class="second indent facts-line">
@@ -279,7 +279,7 @@ function renderFindingFacts(context: TriageContext, { finding, change }: Finding
     ${recoveredTag(finding)}${condition === "gone" ? html`<span class="tag">gone</span>` : nothing}
     ${status === "new" ? nothing : html`<span>${statusLabel(status)}</span>`}
     ${ticket ? html`<span>${ticketLink(ticket)}</span>` : nothing}
-    ${assignee ? html`<span class="tag" title="Takes care of it">${assignee}</span>` : nothing}
+    ${assignee ? html`<span class="tag" title="Assignee">${assignee}</span>` : nothing}
     ${note ? html`<span class="note" title=${note}>${note}</span>` : nothing}
     ${showsDecisions(context.route.tab) ? renderDecisionLog(context, finding.id, change.repository) : nothing}`;
 }

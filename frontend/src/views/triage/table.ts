@@ -168,7 +168,7 @@ function renderFoot({ route, freshness, decides }: TriageContext, data: ChangeLi
       >${key("j")} ${key("k")} move · ${decides || route.tab === "gone" ? TAB_KEYS[route.tab] : nothing} ${key("Enter")}
       open · ${key("w")} why · ${key("?")} all keys</span
     >
-    ${rows > MOST_ROWS ? html`<span>The find of the browser sees the rows near the view; ${key("/")} filters all.</span>` : nothing}
+    ${rows > MOST_ROWS ? html`<span>The browser's own search sees nearby rows only; ${key("/")} filters all.</span>` : nothing}
     ${directionKey()}
     <span class="spring"></span>
     ${freshness ? html`<span>${freshnessText(freshness.alerts)}</span>` : nothing}
