@@ -37,7 +37,7 @@ export class ProbePlot extends PageElement {
     const { found } = this;
     const replayed = hasEnded(found) && this.steps.length > 2;
     return html`<figure>
-      ${this.renderCaption()}
+      ${this.renderCaption(replayed)}
       <svg class="dots" role="img" aria-label="Values of the probes by commit; the list of probes has the numbers">
         ${replayed ? this.renderRange() : nothing}
         ${found.candidates.map((_, place) => {
@@ -127,13 +127,14 @@ export class ProbePlot extends PageElement {
 
   // ---- The plot
 
-  private renderCaption() {
+  private renderCaption(replayed: boolean) {
     const devices = devicesOf(this.found);
     const skipped = probeDots(this.found).some((dot) => dot.valueless);
     return html`<figcaption>
       What each probe
       measured${devices.length > 0 ? html`: ${devices.map((name, index) => html`<span class="device device-${index % 8}">● ${name}</span> `)}` : nothing}
       ${skipped ? html`<span>× no value</span>` : nothing}
+      ${replayed ? html`<span>; shaded: the commits left</span>` : nothing}
     </figcaption>`;
   }
 
