@@ -220,3 +220,9 @@ def test_the_common_move_has_to_be_beyond_those_of_past_commits() -> None:
 )
 def test_the_unit_says_what_a_slower_machine_does(unit: str, better: Better, sign: int) -> None:
     assert speed_sign(unit, better) == sign
+
+
+def test_an_unknown_unit_with_an_exact_history_is_that_of_a_count() -> None:
+    assert speed_sign("statements", Better.LOWER, [1200, 1200, 1199, 1300, 1300]) == 0
+    assert speed_sign("statements", Better.LOWER, [1200, 1260, 1199, 1300, 1250]) == 1
+    assert speed_sign("ms", Better.LOWER, [3, 3, 3, 4, 3]) == 1

@@ -322,3 +322,32 @@ def test_a_value_of_any_size_is_judged_without_a_warning() -> None:
     histories, samples = suite(1, samples=1)
     samples[7] = 1e300
     assert judge_family(histories, list(samples), better=Better.LOWER).judgements[7].verdict is Verdict.REGRESSED
+
+
+def counts(seed: int) -> Array:
+    """Return exact histories of 40 benchmarks, each of which a commit in ten changes by up to a half."""
+    rng = np.random.default_rng(seed)
+    steps = np.where(rng.random((COUNT, 30)) < 0.1, rng.uniform(0.8, 1.5, (COUNT, 30)), 1.0)
+    jitter: Array = 1 + 1e-5 * rng.standard_normal((COUNT, 30))
+    return np.asarray(np.geomspace(1e3, 1e6, COUNT)[:, None] * np.cumprod(steps, axis=1) * jitter)
+
+
+def test_the_steps_of_exact_histories_are_no_noise() -> None:
+    histories = counts(1)
+    samples = histories[:, -1:].copy()
+    samples[7] *= 1.1
+    found = judge_family(histories, list(samples), better=Better.LOWER).judgements
+    assert [place for place, row in enumerate(found) if row.verdict is Verdict.REGRESSED] == [7]
+
+
+def test_unchanged_counts_pass_whatever_their_past_commits_did() -> None:
+    for seed in range(5):
+        histories = counts(seed)
+        samples = histories[:, -1:] * (1 + 1e-5 * np.random.default_rng(seed + 100).standard_normal((COUNT, 1)))
+        assert Verdict.REGRESSED not in verdicts(judge_family(histories, list(samples), better=Better.LOWER))
+
+
+def test_an_exact_history_that_returns_has_modes() -> None:
+    history = np.tile([100.0, 100.0, 100.0, 130.0, 130.0], 6)[None, :]
+    (levels,) = find_levels(history)
+    assert levels.current.size == history.size - 3, "back to its first visit"

@@ -132,7 +132,7 @@ def _judge(
     found = judge_moves(
         np.stack([each.past for each in sides]),
         [each.new for each in sides],
-        signs=[speed_sign(each.trace.unit, each.trace.better) for each in sides],
+        signs=[speed_sign(each.trace.unit, each.trace.better, each.past) for each in sides],
         unlike=difference.unlike,
         machines=difference.machines,
         better=[each.trace.better for each in sides],

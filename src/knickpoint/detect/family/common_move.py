@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.family.decision import NEWEST, FamilyJudgement, judge_family
+from knickpoint.detect.family.levels import exact_rows
 from knickpoint.detect.family.short_history import ENORMOUS, FEWEST
 from knickpoint.detect.outliers import student_quantile
 from knickpoint.model.judged_benchmark import CommonMove, Judgement
@@ -89,18 +90,18 @@ class _Options:
         )
 
 
-def speed_sign(unit: str, better: Better) -> int:
+def speed_sign(unit: str, better: Better, past: ArrayLike = ()) -> int:
     """Return 1 for values that a slower machine raises, such as times, -1 for those that it lowers, 0 for others.
 
-    Sizes and counts do not depend on the speed of a machine. An unknown unit is taken for a time, or for a score that
-    is better when higher.
+    Sizes and counts do not depend on the speed of a machine. An unknown unit is taken for a count if the ``past`` values
+    are exact, else for a time, or for a score that is better when higher.
     """
     dimension = read_unit(unit).dimension
     if dimension == "time":
         return 1
     if dimension.endswith("/time"):
         return -1
-    if dimension.startswith("?") and dimension != "?%":
+    if dimension.startswith("?") and dimension != "?%" and not exact_rows(np.atleast_2d(past))[0]:
         return -1 if better is Better.HIGHER else 1
     return 0
 
@@ -167,7 +168,7 @@ class _MoveTable:
             and bool((frame[row][~np.isnan(frame[row])] > 0).all())
             and bool((samples[row] > 0).all())
         ]
-        self.past = _common_moves(signs[self.rows, None].astype(np.float64) * np.log(frame[self.rows]))
+        self.past = common_moves(signs[self.rows, None].astype(np.float64) * np.log(frame[self.rows]))
 
     def moved(self, judged: FamilyJudgement, less: float = 0.0) -> Mask:
         """Return the mask of the rows that moved the way of most, if more than half did so beyond their 95 % intervals.
@@ -205,7 +206,7 @@ class _MoveTable:
         ]
 
 
-def _common_moves(table: Array) -> Array:
+def common_moves(table: Array) -> Array:
     """Return the common move of each column of logarithms, by median polish; nan with fewer than five values."""
     enough = np.count_nonzero(~np.isnan(table), axis=0) >= FEWEST_TOGETHER
     moves = np.where(enough, 0.0, np.nan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,6 +24,13 @@ SAME_LEVEL: Final = 2.0
 
 ESTABLISHED: Final = 5
 """Values that a level must have lasted for: until then, it may be an excursion that ends with the next value."""
+
+EXACT: Final = 5e-4
+"""Relative difference of successive values, in the middle of a history, up to which it is exact, as counts are."""
+
+_STEP: Final = 20.0
+_LEAST_STEP: Final = 1e-3
+"""Each difference of so many times the middle one, and of such a share, is a step of an exact history."""
 
 Array = NDArray[np.float64]
 
@@ -64,19 +72,45 @@ def find_levels(histories: Array) -> list[Levels]:
 
     A level that the history left and came back to is not a change but a mode: the current level reaches back to where
     it was first visited, and what lies between is part of its noise. Where benchmarks step at more than a fifth of all
-    commits, steps are the noise of the suite, and each history is a single level.
+    commits, steps are the noise of the suite, and each history is a single level. In an exact history each difference
+    that stands out is the doing of its commit, however often that happens.
     """
-    found = find_steps_many(histories)
-    places = {step.index for steps in found for step in steps}
+    exact = exact_rows(histories)
+    found = dict(zip(np.flatnonzero(~exact).tolist(), find_steps_many(histories[~exact]), strict=True))
+    places = {step.index for steps in found.values() for step in steps}
     commits = int(np.count_nonzero((~np.isnan(histories)).any(axis=0)))
     restless = len(places) >= FEWEST_PLACES and len(places) > COMES_AND_GOES * commits
     levels = []
-    for row, steps in zip(histories, found, strict=True):
+    for number, row in enumerate(histories):
         columns = np.flatnonzero(~np.isnan(row))
-        starts = [] if restless else sorted({int(np.searchsorted(columns, step.index)) for step in steps})
+        steps = [] if restless else [int(np.searchsorted(columns, step.index)) for step in found.get(number, ())]
+        starts = _exact_steps(row[columns]) if exact[number] else sorted(set(steps))
         bounds = (0, *(start for start in starts if 0 < start < columns.size), int(columns.size))
         levels.append(Levels(row[columns], columns, _joined(row[columns], bounds)))
     return levels
+
+
+def exact_rows(histories: Array) -> NDArray[np.bool_]:
+    """Return which of the rows are exact: their successive values hardly differ in the middle."""
+    return np.array([_usual_difference(row[~np.isnan(row)]) <= EXACT for row in histories], dtype=np.bool_)
+
+
+def _differences(values: Array) -> Array:
+    """Return the differences of successive values, relative to the smaller one."""
+    sizes = np.abs(values)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        relative = np.abs(np.diff(values)) / np.minimum(sizes[1:], sizes[:-1])
+    return np.nan_to_num(relative, nan=0.0, posinf=math.inf)
+
+
+def _usual_difference(values: Array) -> float:
+    return float(np.median(_differences(values))) if values.size > 1 else math.inf
+
+
+def _exact_steps(values: Array) -> list[int]:
+    """Return where the levels of exact ``values`` begin."""
+    least = max(_LEAST_STEP, _STEP * _usual_difference(values))
+    return [int(place) + 1 for place in np.flatnonzero(_differences(values) > least)]
 
 
 def _joined(values: Array, bounds: Sequence[int]) -> tuple[int, ...]:

@@ -378,7 +378,7 @@ def _judge(
     found = judge_moves(
         histories[:, points],
         [row.values for row in rows],
-        signs=[speed_sign(row.unit, row.better) for row in rows],
+        signs=[speed_sign(row.unit, row.better, row.past) for row in rows],
         unlike=difference.unlike,
         machines=difference.machines,
         better=[row.better for row in rows],
