@@ -25,6 +25,7 @@ const row: JudgedBenchmark = {
   verdict: "regressed",
   conditional: false,
   together: false,
+  attribution: "",
   reason: "beyond what unchanged commits do",
   decides: true,
   canary: false,

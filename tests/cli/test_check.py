@@ -199,7 +199,8 @@ def test_a_commit_of_the_branch_accepts_a_change_with_a_reason(knick: Knick, pro
     assert {row["trace"]: row["accepted"] for row in rows(knick, slower) if row["accepted"]} == {
         ",benchmark=b3,suite=s,": "the new grammar costs it"
     }
-    both = project.write("both.csv", patch, {**values(400.0), "b3": 480.0, "b4": 480.0})
+    newer = project.repository.commit("Change more")
+    both = project.write("both.csv", newer, {**values(400.0), "b3": 480.0, "b4": 480.0})
     assert knick("check", both).code == 1
 
 

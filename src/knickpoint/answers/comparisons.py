@@ -22,6 +22,7 @@ from knickpoint.instance.separate_import import read_separately
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
+from knickpoint.model.pull_request_check import Attribution
 from knickpoint.model.query import parse_query
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import read_unit
@@ -58,6 +59,11 @@ class JudgedBenchmarkAnswer(Answer):
     conditional: bool = Field(description="Whether the verdict rests on too little: measure again to confirm.")
     together: bool = Field(
         default=False, description="Whether it moved as most benchmarks did, which says nothing of its own."
+    )
+    attribution: Attribution = Field(
+        default=Attribution.NONE,
+        description="What moved it instead of the patch, by earlier checks of pull requests: `moved environment` or "
+        "`noise`; empty for nothing.",
     )
     reason: str
     decides: bool = Field(description="False for a statistic beside the main value of its benchmark, and for a canary.")

@@ -16,6 +16,7 @@ from knickpoint.answers.commits import CommitAnswer, commit_answer
 from knickpoint.answers.filters import AlertKindFilter, ListFilter, members_on_list
 from knickpoint.answers.health import list_alerts
 from knickpoint.answers.visible_repositories import VisibleRepositories
+from knickpoint.gate.environment import ASKED, WINDOW
 from knickpoint.instance import Instance
 from knickpoint.model.change_point import Condition
 from knickpoint.model.commit import Repository
@@ -60,6 +61,14 @@ class DeviceUseAnswer(Answer):
     last: datetime
 
 
+class MovedEnvironmentAnswer(Answer):
+    """A moved environment: pull requests without a common commit moved alike."""
+
+    repository: str
+    sentence: str = Field(description="What moved, in which pull requests, since when, and what differs.")
+    time: datetime = Field(description="When the newest of them was judged.")
+
+
 class FailingAlertAnswer(Answer):
     """An alert that cannot run."""
 
@@ -78,6 +87,10 @@ class SharedOverviewAnswer(Answer):
         "that went in the last 7 days."
     )
     quarantined: int = Field(description="Number of runs whose results are quarantined.")
+    environments: list[MovedEnvironmentAnswer] = Field(
+        default=[],
+        description="Moved environments that one of the newest three checks of pull requests showed in the last 7 days.",
+    )
     largest: list[ChangeAnswer] = Field(
         description="The largest unprocessed changes, at most 6, each with its lead; improvements and what recovered "
         "are left out."
@@ -165,6 +178,7 @@ def read_shared_overview(instance: Instance, visible: VisibleRepositories, repos
         canaries=count_changes(visible, canaries).unprocessed,
         unwatched=len(visible.store.findings.unwatched_lately(repositories)),
         quarantined=sum(len(quarantines.all(each, states=_HELD)) for each in repositories),
+        environments=_environments(visible.store, repositories),
         largest=_largest(visible.store, repositories, unprocessed),
         failing=[
             FailingAlertAnswer(name=alert.name, reason=alert.failure)
@@ -174,6 +188,20 @@ def read_shared_overview(instance: Instance, visible: VisibleRepositories, repos
         devices=list_devices(visible.store, repositories),
         news=_newest(visible.store, repositories),
     )
+
+
+def _environments(store: Store, repositories: Sequence[Repository]) -> list[MovedEnvironmentAnswer]:
+    """List the moved environment of each repository that the newest checks show."""
+    since = datetime.now(UTC) - WINDOW
+    found = (
+        (each, next((check for check in store.checks.since(each, since, limit=ASKED) if check.environment), None))
+        for each in repositories
+    )
+    return [
+        MovedEnvironmentAnswer(repository=each.name, sentence=check.environment, time=check.time)
+        for each, check in found
+        if check
+    ]
 
 
 def _largest(store: Store, repositories: Sequence[Repository], unprocessed: Selection) -> list[ChangeAnswer]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,11 +14,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from knickpoint.gate.decision import SIDES_DIFFER, GateOptions, decide
+from knickpoint.gate.environment import MOST_CHECKS, WINDOW, attribute, note_check
 from knickpoint.gate.report import GateReport, Sides
 from knickpoint.history import Git
 from knickpoint.ingest.commit_sources.git_repository import open_present_git
 from knickpoint.ingest.comparison_base import ACCEPT_TRAILER, Base, find_base
-from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.errors import HistoryError, InputError, StoreError
 from knickpoint.model.judged_benchmark import JudgedResults
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import percent_text
@@ -31,8 +34,9 @@ if TYPE_CHECKING:
     from knickpoint.bisect.comparison import ComparisonEnd, ComparisonRequest
     from knickpoint.ingest.new_results import NewResults
     from knickpoint.instance import Config, Instance
-    from knickpoint.model.commit import Commit, Repository
+    from knickpoint.model.commit import Commit, Repository, SlottedCommit
     from knickpoint.model.direction import DirectionRule
+    from knickpoint.store import Store
 
 _NO_HISTORY: Final = "there is no history yet"
 
@@ -68,7 +72,8 @@ def judge_results(
     _refuse_unfit(read, file, partial=options.partial)
     known = _repository(instance, read.repository, file)
     base = find_base(instance, known, read, requested=reference, line=line) if known else None
-    return _judge_by(instance, read, base, options, line=line)
+    report = _judge_by(instance, read, base, options, line=line)
+    return _beside_others(instance.store, report, base, keep=True) if base else report
 
 
 def judge_upload(
@@ -80,12 +85,11 @@ def judge_upload(
         InputError: the results are incomplete or of several commits.
     """
     _refuse_unfit(read, file, partial=options.partial)
-    repository = base.line.repository
-    [found] = instance.store.commits.get(repository, [base.line.slots[base.position]])
+    found = _commit(instance, base)
     heads = {run.revision for run in read.runs if run.revision}
-    accepted, warnings = _accepted(instance, repository, found.commit, heads)
-    asked = Base(base.line, found, "the commit that was asked for", accepted)
-    return _judge_by(instance, read, asked, options, line=base.line.name, file=file, more=warnings)
+    asked, warnings = _with_branch(instance, Base(base.line, found, "the commit that was asked for"), heads)
+    report = _judge_by(instance, read, asked, options, line=base.line.name, file=file, more=warnings)
+    return _beside_others(instance.store, report, asked, keep=False)
 
 
 def judge_files(
@@ -166,19 +170,19 @@ def judge_commits(
         false_positives=rules.false_positives,
         minimum_effect=rules.minimum_effect,
     )
-    before, after = (_commit(instance, each) for each in (base, head))
-    repository = base.line.repository
-    accepted, warnings = _accepted(instance, repository, before, {after.hash})
+    old, new = (_commit(instance, each) for each in (base, head))
+    before, after = old.commit, new.commit
+    branch, warnings = _with_branch(instance, Base(base.line, old, reason), {after.hash})
     sentence = f"Base: {_named(before)}. New: {_named(after)}, with the newest"
     sentence += f" {counted(values, 'value')} of each benchmark that the base does not have."
     return decide(
         results,
         options,
         instance.config,
-        repository=repository.name,
+        repository=base.line.repository.name,
         base=_with_summary(sentence, rules.summary, "commit"),
         sides=Sides(before, after, reason, base.position + 1),
-        accepted=accepted,
+        accepted=branch.accepted,
         warnings=warnings,
     )
 
@@ -250,6 +254,30 @@ def _noise(values: NDArray[np.float64]) -> float:
     return float(max(middle / _NORMAL_MIDDLE, far / _NORMAL_FAR)) / math.sqrt(2)
 
 
+def _beside_others(store: Store, report: GateReport, base: Base, *, keep: bool) -> GateReport:
+    """Attribute what a pull request flags by earlier checks of others and of itself; ``keep`` this one for later ones."""
+    repository, now = base.line.repository, datetime.now(UTC)
+    known = store.commits.find(repository, base.head) if base.head else None
+    if not base.own or (known and known.slot in base.line.positions):
+        return report
+    commits = frozenset(map(_digest, base.own))
+    check = note_check(report.results, head=base.head, branch=base.branch, commits=commits, time=now)
+    earlier = store.checks.since(repository, now - WINDOW, limit=MOST_CHECKS)
+    report = replace(report, results=attribute(report.results, check, earlier))
+    if not keep or not check.traces.size:
+        return report
+    try:
+        store.checks.add(repository, replace(check, environment=report.environment))
+    except StoreError as error:  # the verdict holds; a job may have no right to write
+        return replace(report, warnings=(*report.warnings, f"later checks do not know of this one: {error}"))
+    return report
+
+
+def _digest(commit: Commit) -> str:
+    """Return a digest of what a commit keeps when it is rebased."""
+    return sha256(f"{commit.email}\0{commit.subject}".encode(errors="surrogatepass")).hexdigest()[:16]
+
+
 def _judge_by(
     instance: Instance,
     read: NewResults,
@@ -282,21 +310,15 @@ def _judge_by(
     )
 
 
-def _accepted(
-    instance: Instance, repository: Repository, base: Commit, heads: Collection[str]
-) -> tuple[tuple[tuple[Commit, str], ...], list[str]]:
-    """Return the trailers that accept regressions between ``base`` and ``heads``, and why they cannot be read."""
-    settings = instance.repositories.get(repository.name)
+def _with_branch(instance: Instance, base: Base, heads: Collection[str]) -> tuple[Base, list[str]]:
+    """Return ``base`` with the commits and trailers up to ``heads``, and why git cannot say them."""
+    name = base.line.repository.name
+    settings = instance.repositories.get(name)
     try:
-        git = open_present_git(repository.name, settings, instance.directory) if settings else None
-        known = git.resolve([base.hash, *heads]) if git else {}
-        if git is None or base.hash not in known:
-            return (), []
-        tips = {known[head] for head in heads if head in known}
-        found = [each for tip in sorted(tips) for each in git.trailers(ACCEPT_TRAILER, tip, without=[base.hash])]
+        git = open_present_git(name, settings, instance.directory) if settings else None
+        return base.with_branch([git] if git else [], heads), []
     except HistoryError as error:
-        return (), [f"what commits accept is unknown: {error}"]
-    return tuple(dict.fromkeys(found)), []
+        return base, [f"what commits accept is unknown: {error}"]
 
 
 def _repository(instance: Instance, name: str, file: str) -> Repository | None:
@@ -311,9 +333,9 @@ def _repository(instance: Instance, name: str, file: str) -> Repository | None:
     return known.get(name)
 
 
-def _commit(instance: Instance, at: LinePosition) -> Commit:
+def _commit(instance: Instance, at: LinePosition) -> SlottedCommit:
     (found,) = instance.store.commits.get(at.line.repository, [at.line.slots[at.position]])
-    return found.commit
+    return found
 
 
 def _refuse_unfit(read: NewResults, file: str, *, partial: bool) -> None:

@@ -12,11 +12,16 @@ from typing import Final
 
 from knickpoint.model.commit import Commit
 from knickpoint.model.judged_benchmark import CommonMove, JudgedBenchmark, JudgedResults, ResultKind
-from knickpoint.model.plain_text import counted
+from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.pull_request_check import Attribution, MovedEnvironment
 from knickpoint.model.step import Verdict
 
 NO_VERDICT: Final = 3
 """The exit code where there are no data to judge by, or others are needed."""
+
+_MOST_NAMED: Final = 3
+_LONGEST_NAME: Final = 60
+"""Pull requests that a sentence names, and characters of the name of one."""
 
 _ALIKE: Final = 0.25
 """Spread of what moved together over its size, up to which one number stands for all."""
@@ -96,6 +101,8 @@ class GateReport:
 
     def standing(self, row: JudgedBenchmark) -> Standing:
         """Return the standing of ``row`` in the check."""
+        if row.attribution is Attribution.ENVIRONMENT:
+            return Standing.PASSES
         if not row.decides or not (row.undecided or row.verdict in self.fail_on | {Verdict.REGRESSED}):
             return Standing.PASSES
         if row.accepted is not None:
@@ -161,10 +168,22 @@ class GateReport:
 
     @property
     def condition(self) -> str:
-        """What the verdict depends on: another machine, or what the benchmarks do together; "" for nothing."""
+        """What the verdict depends on: the environment, noise, another machine, or a common move; "" for nothing."""
+        count = self.results.rotating
+        noise = f"Noise: {counted(count, 'benchmark')} moved in one check of this commit, and not in another."
+        return " ".join(filter(None, (self.environment, noise if count else "", self._common_move)))
+
+    @property
+    def environment(self) -> str:
+        """The sentence about a moved environment: what moved, where else, since when, and what differs; "" for none."""
+        return _environment(self.results.environment) if self.results.environment else ""
+
+    @property
+    def _common_move(self) -> str:
         move = self.results.move
         if not move.unlike:
-            if not move.moved:
+            explained = self.results.environment and not any(row.undecided for row in self.deciding)
+            if not move.moved or explained:
                 return ""
             software = f", and other software was used ({move.software})" if move.software else ""
             text = f"{_moved(move)} moved together, {_sizes(move)}, by the patch or on a busy machine{software}."
@@ -192,7 +211,8 @@ class GateReport:
     def _passing(self, total: str) -> str:
         """Return the words of the verdict for benchmarks that pass, of which there are ``total``."""
         few = self.counts[ResultKind.NO_DATA]
-        unclear = self.counts[ResultKind.UNSTABLE] + few - sum(row.undecided for row in self.accepted)
+        excused = sum(row.attribution is Attribution.ENVIRONMENT for row in self.deciding)
+        unclear = self.counts[ResultKind.UNSTABLE] + few - excused - sum(row.undecided for row in self.accepted)
         open_ones = f"; {unclear:,} could not be judged" if unclear else ""
         if self.tolerated:
             return f" although {_kinds(self.tolerated)}, of {total}: --fail-on leaves regressions out{open_ones}"
@@ -211,6 +231,19 @@ class GateReport:
     def exit_code(self) -> int:
         """0 if it may be merged, 1 where anything fails, 3 without data to judge by, or to be measured again."""
         return 1 if self.failures else 0 if self.judged and not self.again else NO_VERDICT
+
+
+def _environment(found: MovedEnvironment) -> str:
+    names = ", ".join(plain_line(name, _LONGEST_NAME) for name in found.pull_requests[:_MOST_NAMED])
+    rest = len(found.pull_requests) - _MOST_NAMED
+    others = f"{names}{f' and {rest:,} more' if rest > 0 else ''}"
+    moved = f"all {found.judged:,}" if found.moved == found.judged else f"{found.moved:,} of {found.judged:,}"
+    low, high = (f"{share * 100:+.0f} %".replace("-", "−") for share in (found.low, found.high))
+    return (
+        f"Moved environment: {moved} moved, {low if low == high else f'{low[:-2]} to {high}'}, as in pull requests without"
+        f" a common commit ({others}) since {found.since:%Y-%m-%d %H:%M} UTC;"
+        f" {found.changed or 'nothing that results state of the machine changed'}."
+    )
 
 
 def _moved(move: CommonMove) -> str:

@@ -298,6 +298,10 @@ class Git:
         """
         return self._log(["--first-parent", "--reverse", tip, *(f"^{commit}" for commit in without)])
 
+    def since(self, tip: str, base: str, *, most: int) -> list[Commit]:
+        """Return the ``most`` newest commits of ``tip`` that ``base`` does not contain, without merges."""
+        return self._log(["--no-merges", f"--max-count={most}", tip, f"^{base}"])
+
     def merged(self, hashes: Iterable[str], *, most: int) -> dict[str, list[Commit]]:
         """Return merge → the commits that it brings to its first parent's line, newest first, without other merges.
 

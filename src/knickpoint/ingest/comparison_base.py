@@ -6,11 +6,12 @@ git knows, or else the line of its branch in the store, or else nothing: then th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from knickpoint.history import (
     Checkout,
@@ -39,6 +40,9 @@ ACCEPT_TRAILER: Final = "Knickpoint-Accept"
 _BLOCK: Final = 500
 """Commits of a line that are looked up at once; the base is nearly always among the newest."""
 
+_MOST_OWN: Final = 100
+"""Commits of a branch that are told from those of others, the newest ones."""
+
 _CHOOSE: Final = "Name a commit to compare with by --base."
 
 _DEEPEN: Final = (
@@ -52,12 +56,33 @@ class Base:
 
     ``commit`` is None where no commit counts: the line is empty, or begins with the measured commit. ``accepted`` are
     the trailers ``Knickpoint-Accept`` of the commits between the base and what was measured, with their commits.
+    ``head`` is the measured commit, "" where git does not know it or several were measured, ``branch`` its branch, and
+    ``own`` are the newest of the commits that the base does not have.
     """
 
     line: Line
     commit: SlottedCommit | None
     reason: str
     accepted: tuple[tuple[Commit, str], ...] = ()
+    head: str = ""
+    branch: str = ""
+    own: tuple[Commit, ...] = ()
+
+    def with_branch(self, repositories: Iterable[Git], heads: Iterable[str]) -> Self:
+        """Return it with the commits between it and ``heads``, and their trailers, from those that have both."""
+        if self.commit is None:
+            return self
+        start = self.commit.commit.hash
+        accepted: dict[tuple[str, str], tuple[Commit, str]] = {}
+        own: dict[str, tuple[Commit, ...]] = {}
+        for git, revision in product(repositories, sorted(heads)):
+            known = git.resolve([revision, start])
+            if len(known) == len({revision, start}):
+                trailers = git.trailers(ACCEPT_TRAILER, known[revision], without=[start])
+                accepted |= {(commit.hash, text): (commit, text) for commit, text in trailers}
+                own.setdefault(known[revision], tuple(git.since(known[revision], start, most=_MOST_OWN)))
+        found = replace(self, accepted=tuple(accepted.values()))
+        return replace(found, head=next(iter(own)), own=own.popitem()[1]) if len(own) == 1 else found
 
 
 def find_base(
@@ -86,12 +111,12 @@ def find_base(
     search = _Search(destination, repository, found)
     measured = search.measured(results)
     if requested:
-        return search.with_accepted(search.base_requested(requested), measured)
+        return search.with_branch(search.base_requested(requested), measured)
     bases = [search.base_of(each) for each in measured]
     if not bases:
         return search.newest("there are no results")
     oldest = min(bases, key=lambda base: found.positions[base.commit.slot] if base.commit else -1)
-    return search.with_accepted(oldest, measured)
+    return search.with_branch(oldest, measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +195,12 @@ class _Search:
         changed = any(path != file for path in checkout.changed) or run.environment.get("commit.dirty") == "true"
         return _Measured(commit, run.branch, changed)
 
-    def with_accepted(self, base: Base, measured: Sequence[_Measured]) -> Base:
-        """Return ``base`` with the trailers between it and the measured commits, where git has both."""
-        if base.commit is None:
-            return base
-        start = base.commit.commit.hash
-        found: dict[tuple[str, str], tuple[Commit, str]] = {}
-        for git in (git for git in (self.git, self.work_tree) if git is not None):
-            for revision in {each.revision for each in measured if each.revision}:
-                full = git.resolve([revision, start])
-                if len(full) == len({revision, start}):
-                    trailers = git.trailers(ACCEPT_TRAILER, full[revision], without=[start])
-                    found |= {(commit.hash, text): (commit, text) for commit, text in trailers}
-        return replace(base, accepted=tuple(found.values()))
+    def with_branch(self, base: Base, measured: Sequence[_Measured]) -> Base:
+        """Return ``base`` with what git says of the commits between it and the measured ones."""
+        heads = {each.revision for each in measured if each.revision}
+        found = base.with_branch([git for git in (self.git, self.work_tree) if git is not None], heads)
+        one = len(measured) == 1 and not measured[0].changed
+        return replace(found, branch=measured[0].branch) if one else replace(found, head="", own=())
 
     def newest(self, reason: str) -> Base:
         """Return the newest commit of the line as the base."""

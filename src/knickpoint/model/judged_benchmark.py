@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from knickpoint.model.machine import MachineDifference
 from knickpoint.model.params import decode_key
+from knickpoint.model.pull_request_check import Attribution, MovedEnvironment
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.step import Check, StableRegion, Verdict
 from knickpoint.model.unit_names import Better
@@ -142,6 +143,7 @@ class JudgedBenchmark:
         samples: the new values, or the rounds, that the verdict rests on.
         conditional: it rests on too little, or on another machine: measure again to confirm.
         together: it moved as most benchmarks did, which says nothing of its own.
+        attribution: what moved it instead of the patch, by earlier checks of pull requests.
         decides: false for a statistic beside the main value, and for a canary.
         failed: it failed on the new side.
         vanished: the base has it, and the new side does not.
@@ -170,6 +172,7 @@ class JudgedBenchmark:
     samples: int = 0
     conditional: bool = False
     together: bool = False
+    attribution: Attribution = Attribution.NONE
     decides: bool = True
     failed: bool = False
     vanished: bool = False
@@ -243,7 +246,7 @@ class JudgedBenchmark:
     @property
     def undecided(self) -> bool:
         """Whether it is to be measured again, because it moved as most benchmarks did."""
-        return self.together and self.verdict is Verdict.UNSTABLE
+        return self.together and self.verdict is Verdict.UNSTABLE and self.attribution is Attribution.NONE
 
     @property
     def order(self) -> tuple[int, float, str]:
@@ -274,8 +277,9 @@ class CommonMove:
 
     Of ``judged`` benchmarks whose values depend on the speed of the machine, ``moved`` moved together, 0 for none: by
     ``relative_size`` in the middle, from ``low`` to ``high``, upwards for slower. ``machine`` names the facts of the
-    machine that differ, and ``software`` those that a patch may have brought itself. On an ``unlike`` machine the
-    common move is attributed to it; elsewhere it is to be measured again.
+    machine that differ, and ``software`` those that a patch may have brought itself; ``changed`` has both, whether
+    anything moved or not. On an ``unlike`` machine the common move is attributed to it; elsewhere it is to be measured
+    again.
     """
 
     judged: int = 0
@@ -286,6 +290,7 @@ class CommonMove:
     unlike: bool = False
     machine: str = ""
     software: str = ""
+    changed: str = ""
 
     @property
     def again(self) -> bool:
@@ -295,7 +300,8 @@ class CommonMove:
     def on(self, difference: MachineDifference) -> Self:
         """Return it with the differences of the machines, as far as they explain it."""
         software = difference.software if self.moved or self.unlike else ""
-        return replace(self, machine=difference.machine if self.unlike else "", software=software)
+        changed = ", ".join(filter(None, (difference.machine, difference.software)))
+        return replace(self, machine=difference.machine if self.unlike else "", software=software, changed=changed)
 
 
 @dataclass(frozen=True)
@@ -310,7 +316,8 @@ class JudgedResults:
     the last one, None without any. ``left_out`` counts the traces of other benchmarks that the base has: where the new
     results hold a single benchmark, the others did not vanish; it may have been measured alone on purpose.
     ``by_samples`` says that samples of the base stand for its runs, which are too few. ``move`` is what the benchmarks
-    that decide do together.
+    that decide do together. ``environment`` is a moved one, and ``rotating`` counts the benchmarks that one check
+    of the same commit flags and another one does not.
     """
 
     benchmarks: tuple[JudgedBenchmark, ...]
@@ -323,6 +330,8 @@ class JudgedResults:
     left_out: int = 0
     by_samples: bool = False
     move: CommonMove = CommonMove()
+    environment: MovedEnvironment | None = None
+    rotating: int = 0
 
     @cached_property
     def counts(self) -> Mapping[Verdict, int]:

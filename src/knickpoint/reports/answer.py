@@ -8,6 +8,7 @@ from collections.abc import Callable
 from knickpoint.gate.report import GateReport
 from knickpoint.model.judged_benchmark import HOPELESS, JudgedBenchmark, ResultKind
 from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.pull_request_check import Attribution
 from knickpoint.model.quantity_text import crosses_zero, levels_text, number_text, percent_text, value_text
 
 LONGEST_REASON = 300
@@ -59,14 +60,20 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
 def next_steps(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
     """Return the next steps after the verdict, a sentence each; ``name`` writes names, commands and trailers."""
     steps = []
-    unlike = any(row.kind is ResultKind.UNSTABLE and row.conditional for row in report.deciding)
+    unlike = any(
+        row.kind is ResultKind.UNSTABLE and row.conditional and row.attribution is Attribution.NONE
+        for row in report.deciding
+    )
     if report.again or unlike or any(row.conditional for row in report.failures):
         turns = name("knick compare BASE HEAD")
         steps.append(f"Measure again: run the job again, or measure both sides in turns on one machine, by {turns}.")
     if report.failures:
         accepted = name(f"Knickpoint-Accept: {report.failures[0].benchmark}, REASON")
         steps.append(f"If it is worth it, accept it by a line in a commit message: {accepted}.")
-    if any(row.kind is ResultKind.UNSTABLE and not row.together and not row.conditional for row in report.deciding):
+    if report.environment:
+        steps.append("Measure main again and import it, so that the history knows the environment of today.")
+    noisy = (row for row in report.deciding if row.attribution is not Attribution.ENVIRONMENT)
+    if any(row.kind is ResultKind.UNSTABLE and not row.together and not row.conditional for row in noisy):
         steps.append(
             f"Where runs are slow at times, compare the least of their samples: {name('knick check --summary min')}."
         )

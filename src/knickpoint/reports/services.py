@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from knickpoint.gate.report import GateReport, Standing
 from knickpoint.model.judged_benchmark import JudgedBenchmark, ResultKind
 from knickpoint.model.plain_text import counted, plain_line
+from knickpoint.model.pull_request_check import Attribution
 from knickpoint.model.step import Verdict
 from knickpoint.reports.answer import change, found_from, headline, levels, reason, title
 
@@ -62,7 +63,7 @@ _LONGEST = 1_000
 def junit(report: GateReport) -> str:
     """Return the XML: what fails the check is a failure, everything else passes.
 
-    Skipped is what has no data, or only moved together with most benchmarks.
+    Skipped is what has no data, or only moved together with most benchmarks or with the environment.
 
     It has the elements and attributes of the schema of Jenkins (xUnit plugin, ``junit-10.xsd``), which refuses others.
     """
@@ -95,7 +96,7 @@ def junit(report: GateReport) -> str:
 
 
 def _is_skipped(row: JudgedBenchmark) -> bool:
-    return row.verdict is Verdict.NO_DATA or row.undecided
+    return row.verdict is Verdict.NO_DATA or row.undecided or row.attribution is Attribution.ENVIRONMENT
 
 
 def _detail(row: JudgedBenchmark) -> str:

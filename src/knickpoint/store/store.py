@@ -26,6 +26,7 @@ from knickpoint.store.access import AuditLog, ConfigurationDigests, EndedSession
 from knickpoint.store.backup import backup
 from knickpoint.store.backup import restore as restore_backup
 from knickpoint.store.bisections import Bisections
+from knickpoint.store.checks import PullRequestChecks
 from knickpoint.store.commits.commit_rows import Releases
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
@@ -70,6 +71,7 @@ class Store:
         schedules: commits that schedules chose, and what became of their measurement.
         profiles: profiles of benchmarks, and what they say about changes.
         quarantines: runs whose results are quarantined, and calls of hooks about them.
+        checks: what checks of pull requests found lately.
         workers: the workers of the instance, and their state.
         tokens: tokens for machines, as hashes.
         people: what people set for themselves in the dashboard.
@@ -98,6 +100,7 @@ class Store:
         self.bisections = Bisections(database)
         self.profiles = ProfileTable(database)
         self.quarantines = Quarantines(database)
+        self.checks = PullRequestChecks(database)
         self.schedules = ScheduledProbes(database)
         self.workers = WorkerTable(database)
         self.tokens = TokenTable(database)

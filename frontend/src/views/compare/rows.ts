@@ -192,7 +192,8 @@ function traceRows({ row, heads }: ComparedRow, context: RowContext) {
 const NO_SIDE: Comparison["base"] = { line: "", commit: null, file: "", runs: 0 };
 
 function verdictNotes(row: JudgedBenchmark) {
-  return html`${row.conditional ? html`<div class="second">measure again</div>` : nothing}
+  return html`${row.attribution ? html`<div class="second">${row.attribution}</div>` : nothing}
+  ${row.conditional ? html`<div class="second">measure again</div>` : nothing}
   ${row.accepted === null ? nothing : html`<div class="second">accepted: <bdi>${row.accepted}</bdi></div>`}
   ${row.decides ? nothing : html`<div class="second">${row.canary ? "canary: no commit should change it" : "beside the main value"}</div>`}`;
 }

@@ -81,9 +81,15 @@ const SERVED: ReadonlySet<string> = new Set([routeUrl(statusRoute), routeUrl(mis
 /** A zero says something here; other figures are left out at zero. */
 const ALWAYS_SHOWN = new Set(["regressions announced", "to triage", "alerts that fail"]);
 
-export function renderFailing({ failing, unwatched }: Overview) {
-  if (failing.length + unwatched === 0) return nothing;
+export function renderFailing({ failing, unwatched, environments }: Overview) {
+  if (failing.length + unwatched + environments.length === 0) return nothing;
   return html`<ul class="overview-failing">
+    ${environments.map(
+      ({ repository, sentence, time }) =>
+        html`<li>
+          <strong><bdi>${repository}</bdi>, judged</strong> ${timestamp(time)}: <bdi>${sentence}</bdi>
+        </li>`,
+    )}
     ${
       unwatched > 0
         ? html`<li>

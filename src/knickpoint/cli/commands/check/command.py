@@ -15,6 +15,7 @@ from knickpoint.cli.options import (
     share_of_change,
 )
 from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -139,6 +140,9 @@ def command(
     command could not do its work, and 3 when there are no data to judge by, as where the history is empty, or when most
     benchmarks moved together on a machine like that of the history: measure again. On another machine, what all
     benchmarks do together is attributed to it. Canaries do not count; those that moved are named on standard error.
+
+    An instance keeps for 30 days what checks of pull requests found. What several of them without a common commit show
+    alike is a moved environment, and what moves in one check of a commit and not in another is noise: neither fails.
     """
     from knickpoint.cli.commands.check.printing import NO_PLOTS, print_gate, read_targets
     from knickpoint.cli.commands.check.sides import (
@@ -172,6 +176,8 @@ def command(
         draws = any(target.draws for target in targets)
         report, plots = check_against_history(instance, files, options, base=base, line=line, draws=draws)
     print_gate(report, output, everything=everything, targets=targets, plots=plots, instance=instance)
+    if against and report.failures:
+        note("Whether other pull requests moved alike is known only to an instance that judges them: knick init.")
     raise click.exceptions.Exit(report.exit_code)
 
 

@@ -28,7 +28,7 @@ _BENCHMARK: Final = (
 _COLUMNS: Final = tuple(
     Column(name)
     for name in (
-        "verdict", *_BENCHMARK, "accepted", "fails", "false_positives", "condition", "again", "base", "base_time",
+        "verdict", *_BENCHMARK, "attribution", "accepted", "fails", "false_positives", "condition", "again", "base", "base_time",
         "base_subject", "base_reason", "base_commits", "head",
     )
 )  # fmt: skip
@@ -170,6 +170,7 @@ def _rows(report: GateReport) -> list[Row]:
         {
             **{name: getattr(each, name) for name in _BENCHMARK},
             "verdict": each.verdict.value,
+            "attribution": each.attribution.value,
             "accepted": each.accepted.reason if each.accepted else None,
             "fails": report.standing(each) is Standing.FAILS,
             "false_positives": report.results.false_positives,
