@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import sys
+from pathlib import Path
 
 import pytest
 from tests.bisect.runner.projects import project
@@ -46,3 +49,36 @@ def test_a_repeated_start_is_refused_where_the_command_writes_results(knick: Kni
     ran = knick("calibrate", "HEAD", "--plant", "repeat", "--results", "out.json", "--", "true")
     assert ran.code == 2
     assert "repeating the start of a command does not slow what it writes down" in ran.errors
+
+
+def calibrated(level: float) -> str:
+    """Write what a calibration of twelve benchmarks prints, each a little slower than the one before."""
+    rows = [
+        {"trace": f",benchmark=b{at},", "state": "useful", "found_80": 0.02, "between": 0.01, "builds": None,
+         "level": level * (1 + at) * (1 + 0.01 * math.sin(at * level)), "unit": "ms"}
+        for at in range(12)
+    ]  # fmt: skip
+    Path(f"{level}.json").write_text(json.dumps(rows), encoding="utf-8")
+    return f"{level}.json"
+
+
+@pytest.mark.usefixtures("repository")
+def test_calibrations_of_several_machines_say_what_checks_across_them_find(knick: Knick) -> None:
+    files = [calibrated(level) for level in (10.0, 13.0, 17.0)]
+    ran = knick("calibrate", "--join", *files)
+    assert ran.code == 0
+    assert "between machines" in ran.output.splitlines()[0]
+    assert re.search(r"10\.0\.json 0\.7\d, 13\.0\.json 1\.00, 17\.0\.json 1\.3\d", ran.output)
+    assert "[check]\nminimum_effect = 0.0" in ran.output
+    (row, *_) = json.loads(knick("calibrate", "--join", *files, "--format", "json").output)
+    assert (row["machines"], row["in_turns"]) == (3, 0.02)
+    assert 0.001 < row["noise"] < 0.03
+    assert row["found_80"] < row["found_95"] < 0.2
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_file_that_is_no_calibration_is_refused_with_its_name(knick: Knick) -> None:
+    Path("other.json").write_text("[1]", encoding="utf-8")
+    ran = knick("calibrate", "--join", calibrated(10.0), "other.json")
+    assert (ran.code, "other.json: not the answer of knick calibrate" in ran.errors) == (2, True)
+    assert "no commit is named" in knick("calibrate").errors

@@ -4,13 +4,14 @@
 is pure: ``paired_values`` collects the values and tests all benchmarks at once; ``shapes`` sees modes and tails;
 ``effect`` estimates one change, and plans the rounds to find it; ``judgement`` says what is known of each benchmark and
 whether it is enough. ``calibration_run`` measures one commit in several ways instead, and ``calibration`` says what
-comparisons can see.
+comparisons can see; ``machines`` joins that of several machines.
 """
 
 from knickpoint.bisect.comparison.calibration import (
     BenchmarkState,
     CalibratedBenchmark,
     Calibration,
+    rounded_up,
     suggested_limits,
 )
 from knickpoint.bisect.comparison.calibration_run import CalibrationRun, Plant
@@ -23,6 +24,7 @@ from knickpoint.bisect.comparison.comparison import (
 )
 from knickpoint.bisect.comparison.judgement import MOST_ROUNDS, ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.kept_rounds import KeptRounds, judge_kept
+from knickpoint.bisect.comparison.machines import JoinedMachines, join_machines
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
 
 __all__ = [
@@ -36,12 +38,15 @@ __all__ = [
     "ComparisonEnd",
     "ComparisonRequest",
     "ComparisonRules",
+    "JoinedMachines",
     "KeptRounds",
     "MeasuredValue",
     "Plant",
     "RoundsJudge",
     "SideFailedError",
     "SideSkippedError",
+    "join_machines",
     "judge_kept",
+    "rounded_up",
     "suggested_limits",
 ]

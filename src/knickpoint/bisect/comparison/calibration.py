@@ -56,6 +56,8 @@ class CalibratedBenchmark:
 
     Attributes:
         trace: its trace key.
+        level: the median of its values, in ``unit``.
+        unit: the unit of its values.
         state: what it is good for.
         rounds: rounds in which it was measured.
         alarms: comparisons of equal code that ended as a change, of ``comparisons``; the first number of each pair is
@@ -88,6 +90,8 @@ class CalibratedBenchmark:
     environment: float = math.nan
     shown: float = math.nan
     shown_large: float = math.nan
+    level: float = math.nan
+    unit: str = ""
 
 
 @dataclass
@@ -147,8 +151,11 @@ class Calibration:
         rounds = max(map(len, differences.values()), default=0)
         alarms, comparisons = self._alarms(trace, judged)
         within = self.within.get(trace, [])
+        values = [sides[BASE][trace] for sides in self.measured if trace in sides.get(BASE, {})]
         found = CalibratedBenchmark(
             trace,
+            level=float(np.median([each.value for each in values])),
+            unit=values[0].unit,
             rounds=rounds,
             alarms=alarms,
             comparisons=comparisons,
@@ -273,9 +280,9 @@ def suggested_limits(calibration: Calibration) -> Mapping[str, float]:
     builds = [each.builds for each in useful if each.builds == each.builds]
     # Two builds differ by √2 times their noise; twice that is rare.
     least = 2 * 2**0.5 * float(np.quantile(builds, 0.9)) if builds else 0.0
-    return {"find": _rounded_up(max(find, least)), "minimum_effect": _rounded_up(least)}
+    return {"find": rounded_up(max(find, least)), "minimum_effect": rounded_up(least)}
 
 
-def _rounded_up(share: float) -> float:
+def rounded_up(share: float) -> float:
     """Round up to a tenth of a percent."""
     return float(np.ceil(share * 1000 - 1e-9) / 1000)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -21,7 +23,9 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.quantity_text import percent_text
 
 if TYPE_CHECKING:
-    from knickpoint.bisect.comparison import Calibration, CalibrationRun, Plant
+    from collections.abc import Mapping, Sequence
+
+    from knickpoint.bisect.comparison import CalibratedBenchmark, Calibration, CalibrationRun, Plant
 
 
 def _share(value: float | None) -> str:
@@ -48,12 +52,27 @@ _COLUMNS: Final = (
     Column("alarms_builds", "of other builds", right=True),
     Column("comparisons_builds", "of", right=True),
     Column("rounds", right=True, detail=True),
+    Column("level", right=True, detail=True),
+    Column("unit", detail=True),
+    Column("trace", detail=True),
+)
+
+_JOINED_COLUMNS: Final = (
+    Column("benchmark"),
+    Column("state", text=str),
+    Column("machines", right=True),
+    Column("noise", "between machines", text=_share, right=True),
+    Column("found_80", "found across with 80 %", text=_share, right=True),
+    Column("found_95", "with 95 %", text=_share, right=True),
+    Column("in_turns", "in turns with 80 %", text=_share, right=True),
+    Column("between", "between runs", text=_share, right=True),
+    Column("builds", text=_share, right=True),
     Column("trace", detail=True),
 )
 
 
 @click.command("calibrate")
-@click.argument("commit")
+@click.argument("commit", default="")
 @click.argument("measure", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND]")
 @click.option(
     "--minutes",
@@ -98,6 +117,11 @@ _COLUMNS: Final = (
     "command writes results, else repeat.",
 )
 @click.option("--seed", type=int, default=0, metavar="N", help="Random seed for the order of the runs.")
+@click.option(
+    "--join",
+    is_flag=True,
+    help="Measure nothing: the arguments are files, one of each machine, that knick calibrate --format json printed.",
+)
 @instance_option
 @format_option
 @measuring_options
@@ -113,6 +137,7 @@ def command(
     builds: int,
     plant: str | None,
     seed: int,
+    join: bool,
     instance: str | None,
     output: OutputFormat,
 ) -> None:
@@ -120,7 +145,17 @@ def command(
 
     In each round, the commit runs twice as it is, in an environment of another size, from other builds, and with a
     planted slow-down. {build} in the build command is the number of the build, to link in another order.
+
+    With --join, say what the machines of several such calibrations differ by, and which changes knick check finds
+    across them: knick calibrate --join one.json two.json three.json
     """
+    if not commit:
+        raise InputError(
+            "no commit is named", where="knick calibrate", remedy="Name one, such as HEAD; or files with --join."
+        )
+    if join:
+        _join([commit, *options.measure], output, false_positives, limit)
+        return
     from knickpoint.bisect.comparison import Calibration, ComparisonRules
 
     rules = ComparisonRules(false_positives=false_positives, find=find, most_rounds=rounds, seed=seed)
@@ -200,6 +235,8 @@ def _rows(calibration: Calibration) -> list[Row]:
             "alarms_builds": each.alarms[1],
             "comparisons_builds": each.comparisons[1],
             "rounds": each.rounds,
+            "level": each.level,
+            "unit": each.unit,
             "trace": each.trace,
         }
         for each in calibration.benchmarks
@@ -228,3 +265,66 @@ def _print_summary(calibration: Calibration, plant: Plant, options: SearchOption
         words += [word for name in options.results for word in ("--results", name)]
         words += ["--build", shlex.join(options.build)] if options.build else []
         note("To paste: " + shlex.join([*words, *(["--", *options.measure] if options.measure else [])]))
+
+
+def _join(files: Sequence[str], output: OutputFormat, false_positives: float, limit: float) -> None:
+    """Print the noise between the machines of ``files``, and what to paste."""
+    from knickpoint.bisect.comparison import BenchmarkState, join_machines, rounded_up
+    from knickpoint.model.params import decode_key
+    from knickpoint.model.quantity_text import trace_name
+
+    joined = join_machines([_read_machine(Path(file)) for file in files], false_positives=false_positives, limit=limit)
+    rows = [
+        {"benchmark": trace_name(decode_key(each.trace))[0], **asdict(each), "state": each.state.value}
+        for each in joined.benchmarks
+    ]
+    show(_JOINED_COLUMNS, rows, output)
+    if output is not OutputFormat.TEXT:
+        return
+    speeds = ", ".join(f"{file} {factor:.2f}" for file, factor in zip(files, joined.factors, strict=True))
+    note(f"Common factor of each machine, which checks take out: {speeds}. Found: by one run on another machine.")
+    useless = sum(each.state is BenchmarkState.USELESS for each in joined.benchmarks)
+    if useless:
+        hidden = f"{counted(useless, 'benchmark')} would hide a change of {percent_text(limit)} across machines"
+        note(f"{hidden}: useless there; compare in turns.")
+    if joined.find == joined.find:
+        note(f"To paste, in turns on any of them: knick compare BASE HEAD --find {rounded_up(joined.find):g}")
+    if joined.minimum_effect == joined.minimum_effect:
+        least = rounded_up(joined.minimum_effect)
+        note(f"To paste into knickpoint.toml, for checks across machines:\n[check]\nminimum_effect = {least:g}")
+
+
+def _read_machine(path: Path) -> Mapping[str, CalibratedBenchmark]:
+    """Read what ``knick calibrate --format json`` printed.
+
+    Raises:
+        InputError: the file cannot be read, or is something else.
+    """
+    from knickpoint.bisect.comparison import BenchmarkState, CalibratedBenchmark
+
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            row["trace"]: CalibratedBenchmark(
+                row["trace"],
+                BenchmarkState(row["state"]),
+                found_80=_number(row["found_80"]),
+                between=_number(row["between"]),
+                builds=_number(row["builds"]),
+                level=_number(row["level"]),
+                unit=str(row["unit"]),
+            )
+            for row in rows
+        }
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path), remedy="Name a file.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            "not the answer of knick calibrate",
+            where=str(path),
+            remedy="Write it by knick calibrate HEAD --format json … > MACHINE.json, with this version.",
+        ) from error
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

@@ -69,7 +69,7 @@ def estimate_scales(levels: Sequence[Levels], kinds: Sequence[Hashable]) -> Scal
         members.setdefault(kind, []).append(index)
     priors = [Prior()] * len(levels)
     for rows in members.values():
-        prior = _common_variance((variance / _square(centre))[rows], freedom[rows])
+        prior = common_variance((variance / _square(centre))[rows], freedom[rows])
         variance[rows] = prior.moderate(variance[rows], freedom[rows], centre[rows])
         freedom[rows] += prior.freedom
         for row in rows:
@@ -97,7 +97,7 @@ def _own_variance(levels: Levels, centre: float) -> tuple[float, int]:
     return total / max(freedom, 1), freedom
 
 
-def _common_variance(variance: Array, freedom: Array) -> Prior:
+def common_variance(variance: Array, freedom: Array) -> Prior:
     """Fit the common variance and its weight by the moments of the logarithms.
 
     Benchmarks without noise have no part.
