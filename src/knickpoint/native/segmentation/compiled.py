@@ -31,6 +31,8 @@ def segment(
     capacity = 1 + values.size // SHORTEST  # candidates at most; the whole path has more rows
     packed, facts = pack_forest(forest), np.zeros(4)
     stay = np.zeros(0, np.int64) if begun is None else np.flatnonzero(begun.rounds < 0)
+    studied = begun.room if begun is not None and stay.size else None
+    room = np.empty(lib.kp_segment_room(values.size), np.uint8) if studied is None else studied
     while True:
         places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))
         if begun is not None and stay.size:
@@ -45,6 +47,8 @@ def segment(
             whole_path,
             dropped,
             stay.size,
+            studied is not None,
+            room,
             capacity,
             places,
             rows,
@@ -55,7 +59,7 @@ def segment(
         if used >= 0:
             break
         capacity *= 16
-    found = _unpacked(places[:used], rows[:used], facts)
+    found = _unpacked(places[:used], rows[:used], facts, room)
     return found if begun is None or not stay.size else _joined(begun, found)
 
 
@@ -66,14 +70,19 @@ def _joined(begun: Segmentation, found: Segmentation) -> Segmentation:
         np.concatenate([getattr(begun, name)[dropped], getattr(found, name)])
         for name in ("rounds", "indices", "scores", "features", "proofs")
     )
-    return Segmentation(rounds, indices, scores, features, proofs, found.facts)
+    return Segmentation(rounds, indices, scores, features, proofs, found.facts, found.room)
 
 
-def _unpacked(places: NDArray[np.int32], rows: NDArray[np.float64], facts: NDArray[np.float64]) -> Segmentation:
+def _unpacked(
+    places: NDArray[np.int32],
+    rows: NDArray[np.float64],
+    facts: NDArray[np.float64],
+    room: NDArray[np.uint8] | None = None,
+) -> Segmentation:
     rounds, indices = places.T
     scale, phi, square, tail = facts.tolist()
     proofs, features = rows[:, 1 : 1 + _PROOFS], rows[:, 1 + _PROOFS :]
-    return Segmentation(rounds, indices, rows[:, 0], features, proofs, (scale, phi, square, tail))
+    return Segmentation(rounds, indices, rows[:, 0], features, proofs, (scale, phi, square, tail), room)
 
 
 def segment_many(

@@ -27,11 +27,14 @@ static const double KP_CERTAIN = 10.0;
    the score, kp_segment_proofs() and kp_segment_features() numbers. facts has four: scale of the noise,
    autocorrelation, mean square, share beyond 4 sigma. Returns the rows, -1 without memory, -2 when they exceed the
    capacity; 0 for fewer than 6 values. A search that begun with a lower threshold goes on where it stopped after
-   `dropped` rounds with `known` candidates, if there are any: places and rows have theirs. */
+   `dropped` rounds with `known` candidates, if there are any: places and rows have theirs. room has kp_segment_room()
+   bytes, in which a search leaves what it knows of the series; `studied` says that it is there from an earlier one. */
 int64_t kp_segment_features(void);
 int64_t kp_segment_proofs(void);
+int64_t kp_segment_room(int64_t n);
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
-                   int64_t dropped, int64_t known, int64_t capacity, int32_t *places, double *rows, double *facts);
+                   int64_t dropped, int64_t known, int studied, uint8_t *room, int64_t capacity, int32_t *places,
+                   double *rows, double *facts);
 
 /* The same for many series, which lie end to end: series i ends before ends[i] and has thresholds[i]. The rows of
    all lie one after another. used has how many each has, -2 where they exceed what is left of the capacity: it has none

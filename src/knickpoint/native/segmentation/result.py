@@ -17,7 +17,8 @@ class Segmentation:
     ``features`` are candidates x features. ``proofs`` are candidates x 4: the jump in noise, the values of the
     shorter level that agree, how many such runs per 1,000 values chance would make, and the half width of the interval
     of location in values. A candidate whose proofs reach one of the ``BARS`` has ``CERTAIN`` added to its score.
-    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals.
+    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals. ``room`` is
+    what the kernel knows of the series, for a search that goes on; None where it would have to study the series anew.
     """
 
     rounds: NDArray[np.int32]
@@ -26,6 +27,7 @@ class Segmentation:
     features: NDArray[np.float64]
     proofs: NDArray[np.float64]
     facts: tuple[float, float, float, float]
+    room: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True, slots=True)

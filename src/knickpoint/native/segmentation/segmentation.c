@@ -209,20 +209,30 @@ static int prune(Series *s, const KpForest *forest, double threshold, int whole_
     }
 }
 
-/* Put the values in order, with all other room of the series in the same block. Returns -1 when there is no memory. */
+/* Shorter series have no candidates, and longer ones are not searched. */
+static int is_searched(int64_t n)
+{
+    return n >= 2 * KP_SHORTEST && n <= INT32_MAX / 8;
+}
+
+int64_t kp_segment_room(int64_t n)
+{
+    size_t arrays = is_searched(n) ? (size_t)n * 4 * sizeof(double) + 2 * kp_order_size((int)n) : 0;
+    return (int64_t)(sizeof(Series) + arrays);
+}
+
+/* Put the values in order; s has kp_segment_room(n) bytes, in which its arrays follow. Returns -1 when there is no
+   memory. */
 static int prepare(Series *s, const double *x, int n)
 {
-    size_t order = kp_order_size(n);
     memset(s, 0, sizeof *s);
     s->n = n;
     s->x = x;
-    s->scratch = malloc((size_t)n * 4 * sizeof(double) + 2 * order);
-    if (!s->scratch)
-        return -1;
+    s->scratch = (double *)(s + 1);
     s->residual = s->scratch + n;
     s->noise = s->residual + n;
     s->before = s->noise + n;
-    s->spare = (char *)(s->before + n) + order;
+    s->spare = (char *)(s->before + n) + kp_order_size(n);
     return kp_order(&s->values, x, n, s->before + n);
 }
 
@@ -255,53 +265,55 @@ static void take_up(Left *left, const Record *out)
     }
 }
 
-/* Search x as kp_segment() does; returns how many candidates stay, -1 without memory, -2 when the record is full. */
+/* Search x as kp_segment() does, with the same room and the same answers, but for how many candidates stay, which it
+   returns. */
 static int search(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path, int64_t dropped,
-                  int64_t known, Record *out, double *facts)
+                  int64_t known, int studied, Series *s, Record *out, double *facts)
 {
     memset(facts, 0, FACTS * sizeof *facts);
-    if (n < 2 * KP_SHORTEST || n > INT32_MAX / 8)
+    if (!is_searched(n))
         return 0;
-    Series s;
     int *candidates = malloc((size_t)n * 4 * sizeof(int));
     if (!candidates)
         return -1;
 
     /* Each stage leaves the number of candidates in k, or -1 when there is no memory. */
-    int k = prepare(&s, x, (int)n);
-    if (!k && (k = kp_study_values(&s)) > 0)
-        k = kp_find_candidates(&s, known > 0, candidates);
+    int k = 0;
+    if (studied)
+        s->x = s->values.x = x;
+    else if (!(k = prepare(s, x, (int)n)) && (k = kp_study_values(s)) > 0)
+        k = kp_find_candidates(s, known > 0, candidates);
     for (int64_t i = 0; i < known && k >= 0; i++)
         candidates[i] = out->places[2 * i + 1];
     if (known && k >= 0)
         k = (int)known;
     else if (k > 0)
-        k = kp_place_candidates(&s, candidates, k, candidates + 2 * n);
+        k = kp_place_candidates(s, candidates, k, candidates + 2 * n);
     Left left;
     int stay = open_left(&left, candidates, k < 0 ? 0 : k) || k < 0 ? -1 : 0;
     if (!stay) {
         if (known)
             take_up(&left, out);
         else
-            examine_all(&s, forest, &left);
-        stay = prune(&s, forest, threshold, whole_path, (int)dropped, &left, out);
+            examine_all(s, forest, &left);
+        stay = prune(s, forest, threshold, whole_path, (int)dropped, &left, out);
     }
 
-    facts[0] = s.scale;
-    facts[1] = s.phi;
-    facts[2] = s.square;
-    facts[3] = s.tail;
+    facts[0] = s->scale;
+    facts[1] = s->phi;
+    facts[2] = s->square;
+    facts[3] = s->tail;
     close_left(&left);
     free(candidates);
-    free(s.scratch);
     return stay;
 }
 
 int64_t kp_segment(const double *x, int64_t n, const KpForest *forest, double threshold, int whole_path,
-                   int64_t dropped, int64_t known, int64_t capacity, int32_t *places, double *rows, double *facts)
+                   int64_t dropped, int64_t known, int studied, uint8_t *room, int64_t capacity, int32_t *places,
+                   double *rows, double *facts)
 {
     Record out = {0, capacity, places, rows};
-    int stay = search(x, n, forest, threshold, whole_path, dropped, known, &out, facts);
+    int stay = search(x, n, forest, threshold, whole_path, dropped, known, studied, (Series *)room, &out, facts);
     return stay < 0 ? stay : out.used;
 }
 
@@ -309,15 +321,20 @@ int64_t kp_segment_many(const double *x, const int64_t *ends, int64_t series, co
                         const double *thresholds, int64_t capacity, int32_t *places, double *rows, double *facts,
                         int64_t *used, int64_t *stay)
 {
-    int64_t filled = 0;
+    int64_t filled = 0, most = 0;
     for (int64_t i = 0, begin = 0; i < series; begin = ends[i++]) {
+        int64_t size = kp_segment_room(ends[i] - begin);
+        most = size > most ? size : most;
+    }
+    Series *room = malloc((size_t)most + 1);
+    int found = room ? 0 : -1;
+    for (int64_t i = 0, begin = 0; i < series && found != -1; begin = ends[i++]) {
         Record out = {0, capacity - filled, places + 2 * filled, rows + ROW * filled};
-        int found = search(x + begin, ends[i] - begin, forest, thresholds[i], 0, 0, 0, &out, facts + FACTS * i);
-        if (found == -1)
-            return -1;
+        found = search(x + begin, ends[i] - begin, forest, thresholds[i], 0, 0, 0, 0, room, &out, facts + FACTS * i);
         used[i] = found < 0 ? found : out.used;
         stay[i] = found;
         filled += found < 0 ? 0 : out.used;
     }
-    return 0;
+    free(room);
+    return found == -1 ? -1 : 0;
 }
