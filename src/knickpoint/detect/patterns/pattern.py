@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,8 @@ from knickpoint.detect.measured_series import MeasuredSeries
 from knickpoint.model.step import Candidate, Flipping, Step
 
 
-class StepSearch(Protocol):
-    """A search by a method with its settings."""
-
-    def __call__(self, measured: NDArray[np.float64], *, evidence: bool = True) -> tuple[Step, ...]:
-        """Find the steps in other ``measured`` values of the same rows, without ``evidence`` where places suffice."""
+StepSearch = Callable[[NDArray[np.float64]], tuple[Step, ...]]
+"""Finds the steps in other measured values of the same rows, by a method with its settings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -65,11 +66,6 @@ def _certainty_checks(proof: tuple[float, ...], *, accepted: bool) -> tuple[Chec
     )
 
 
-def location_checks(found: Segmentation, number: int) -> tuple[Check, ...]:
-    """Return the checks for programs about candidate ``number``: the precision of its location."""
-    return (Check(LOCATION_INTERVAL, float(found.proofs[number, -1])),)
-
-
 def candidate_checks(
     model: TrainedModel, found: Segmentation, number: int, acceptance: Acceptance
 ) -> tuple[Check, ...]:
@@ -93,6 +89,38 @@ def candidate_checks(
     checks.append(Check("all other features: add to the log-odds", rest))
     checks.append(Check("log-odds before any feature", model.start))
     return (*checks, *acceptance.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchEvidence(Check):
+    """The precision of the location of candidate ``number``, in place of all checks of the search about it.
+
+    Most steps that patterns ask for are none in the end, so the checks are made for those that are.
+    """
+
+    found: Segmentation = field(kw_only=True)
+    number: int = field(kw_only=True)
+    acceptance: Acceptance = field(kw_only=True)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """All checks of the search about the candidate."""
+        acceptance = self.acceptance.at(int(self.found.indices[self.number]))
+        return candidate_checks(load_model(), self.found, self.number, acceptance)
+
+
+def _with_evidence(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Put the checks of the search into the evidence of ``steps``."""
+    return tuple(
+        replace(step, evidence=tuple(chain.from_iterable(map(_all_checks, step.evidence))))
+        if any(isinstance(check, _SearchEvidence) for check in step.evidence)
+        else step
+        for step in steps
+    )
+
+
+def _all_checks(check: Check) -> tuple[Check, ...]:
+    return check.checks if isinstance(check, _SearchEvidence) else (check,)
 
 
 def rejection_reason(score: float, acceptance: Acceptance, false_alarms: float) -> str:
@@ -147,12 +175,15 @@ def detect_default(
     series = drop_missing(values)
     found, acceptance = search(series.values, load_model().forest, false_alarms)
     readings = _readings_of(values, series, found, acceptance, settings)
+    if candidates:
+        patterns = [replace(each.pattern, steps=_with_evidence(each.pattern.steps)) for each in readings]
+        readings = [replace(each, pattern=own) for each, own in zip(readings, patterns, strict=True)]
     pattern = join_patterns(values, readings)
     scale, phi, square, tail = found.facts
     return Detection(
         method="default",
         parameters={},
-        steps=pattern.steps,
+        steps=_with_evidence(pattern.steps),
         candidates=_candidates_of(pattern, readings, false_alarms) if candidates else (),
         facts={
             "noise (standard deviation)": scale,
@@ -205,7 +236,7 @@ def detect_default_many(
         series = drop_missing(frame[row])
         found, acceptance = search(series.values, load_model().forest, false_alarms, searched.of(row))
         readings = _readings_of(frame[row], series, found, acceptance, settings)
-        steps[row] = join_patterns(frame[row], readings).steps
+        steps[row] = _with_evidence(join_patterns(frame[row], readings).steps)
     return steps
 
 
@@ -278,24 +309,26 @@ def _steps_of(
 ) -> tuple[Step, ...]:
     """Return the candidates that the search kept as steps of ``values``; the strongest has the order 0.
 
-    Without ``evidence`` they carry little of it.
+    The checks of the search are made later, or without ``evidence`` not at all.
     """
     kept = np.flatnonzero(found.rounds < 0).tolist()
     if not kept:
         return ()
     scores = found.scores.tolist()
     strongest = sorted(kept, key=lambda number: -scores[number])
-    model = load_model()
+    locations = found.proofs[strongest, -1].tolist()
     return build_steps(
         values,
         series.rows[found.indices[strongest]].tolist(),
         method="default",
         scores=[scores[number] for number in strongest],
         evidence=[
-            candidate_checks(model, found, number, acceptance.at(int(found.indices[number])))
-            if evidence
-            else location_checks(found, number)
-            for number in strongest
+            (
+                _SearchEvidence(LOCATION_INTERVAL, location, found=found, number=number, acceptance=acceptance)
+                if evidence
+                else Check(LOCATION_INTERVAL, location),
+            )
+            for number, location in zip(strongest, locations, strict=True)
         ],
     )
 
@@ -309,16 +342,15 @@ class _SearchAgain:
         self._size, self._series, self._acceptance, self._settings = values.size, series, acceptance, settings
         self._found: dict[bytes, Segmentation] = {}
 
-    def __call__(self, measured: NDArray[np.float64], *, evidence: bool = True) -> tuple[Step, ...]:
-        """Return the steps of the series with ``measured`` values, perhaps without ``evidence``."""
+    def __call__(self, measured: NDArray[np.float64]) -> tuple[Step, ...]:
+        """Return the steps of the series with ``measured`` values."""
         measured = np.ascontiguousarray(measured)
         again = np.full(self._size, np.nan)
         again[self._series.rows] = measured
         key = measured.tobytes()
         found = self._found.get(key) or search_again(measured, load_model().forest, self._acceptance)
         self._found = {key: found}
-        evidence = evidence and self._settings.evidence
-        return _steps_of(again, self._series, found, self._acceptance, evidence=evidence)
+        return _steps_of(again, self._series, found, self._acceptance, evidence=self._settings.evidence)
 
 
 def _candidates_of(pattern: Pattern, readings: Sequence[Reading], false_alarms: float) -> tuple[Candidate, ...]:

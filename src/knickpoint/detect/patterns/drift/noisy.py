@@ -72,7 +72,7 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     unit = safe_unit(values)
 
     def places_beside(scaled: Floats, moved: Floats) -> tuple[int, ...]:
-        return _places_of(subject, _steps_beside(subject, scaled, moved, evidence=False))
+        return _places_of(subject, _steps_beside(subject, scaled, moved))
 
     found = search_trend(values / unit, places, places_beside, BETTER)
     if found is None:
@@ -84,10 +84,10 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     return _pattern(subject, replace(found, trend=trend), beside, unit, effect)
 
 
-def _steps_beside(subject: Subject, scaled: Floats, moved: Floats, *, evidence: bool = True) -> tuple[Step, ...]:
+def _steps_beside(subject: Subject, scaled: Floats, moved: Floats) -> tuple[Step, ...]:
     """Return the steps in values less what slopes ``moved`` them, without those of rounding or a misfit."""
     smallest = _NEGLIGIBLE * float(np.abs(moved).max(initial=0.0))
-    return tuple(step for step in subject.search(scaled - moved, evidence=evidence) if abs(step.size) > smallest)
+    return tuple(step for step in subject.search(scaled - moved) if abs(step.size) > smallest)
 
 
 def _places_of(subject: Subject, steps: tuple[Step, ...]) -> tuple[int, ...]:
