@@ -31,6 +31,15 @@ def describe_regions(values: NDArray[np.float64], bounds: Sequence[int]) -> list
     return [_region(values, first, stop) for first, stop in itertools.pairwise(bounds)]
 
 
+def level_medians(values: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.float64]:
+    """Return the median of each level of ``values``, the first of which begins at 0, the others at ``places``.
+
+    It is ``nan`` where a level has no measured value.
+    """
+    regions = describe_regions(values, [0, *places, values.size])
+    return np.array([np.nan if region is None else region.median for region in regions])
+
+
 def _region(values: NDArray[np.float64], first: int, stop: int) -> Region | None:
     rows = np.flatnonzero(~np.isnan(values[first:stop]))
     if not rows.size:

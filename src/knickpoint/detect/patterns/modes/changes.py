@@ -38,9 +38,12 @@ class Change:
 
 def levels_in(values: Floats, visits: Visits, regime: Regime) -> Floats:
     """Return the median of each mode of a regime, in that regime alone."""
-    inside = slice(regime.first, regime.last + 1)
-    own = medians_of_modes(values[inside], visits.labels[inside], visits.levels.size)[list(regime.modes)]
-    return np.where(np.isnan(own), visits.levels[list(regime.modes)], own)
+    known, bounds, modes = visits.medians, (regime.first, regime.last + 1), list(regime.modes)
+    if bounds not in known:
+        inside = slice(*bounds)
+        own = medians_of_modes(values[inside], visits.labels[inside], visits.levels.size)
+        known[bounds] = np.where(np.isnan(own), visits.levels, own)
+    return known[bounds][modes]
 
 
 def levels_of_regimes(values: Floats, visits: Visits, regimes: Sequence[Regime]) -> list[tuple[float, int]]:

@@ -122,8 +122,8 @@ def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
     visits = find_visits(values, breaks)
     if visits is None or not _may_flip(visits, len(breaks)):
         return None
-    found = divide_visits(visits)
-    if found.log_odds < _LEAST_ODDS or not any(regime.flips for regime in found.regimes):
+    found = divide_visits(visits, _LEAST_ODDS)
+    if found is None:
         return None
     if len(found.regimes) > 1:
         # Modes of one regime may have been taken for near ones of another: estimate them in each by itself, and divide
@@ -133,7 +133,7 @@ def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
         if visits is None or visits.levels.size < 2:
             return None
         found = divide_visits(visits)
-        if not any(regime.flips for regime in found.regimes):
+        if found is None:
             return None
     regimes = relocate(values, visits, found.regimes)
     return _Modes(visits, regimes, compare_regimes(values, visits, regimes), found.log_odds)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -50,7 +50,8 @@ class Visits:
     """The modes of a series of n values, and its visits to them in order.
 
     ``labels`` (n) is the mode of each value and ``levels`` (modes, ascending) the median of each mode; ``noise`` is the
-    standard deviation within modes. ``starts``, ``lengths`` and ``modes`` describe each visit.
+    standard deviation within modes. ``starts``, ``lengths`` and ``modes`` describe each visit. ``medians`` keeps the
+    medians of the modes in stretches of the values, from the first to before the last.
     """
 
     labels: Places
@@ -59,6 +60,7 @@ class Visits:
     starts: Places
     lengths: Places
     modes: Places
+    medians: dict[tuple[int, int], Floats] = field(default_factory=dict, compare=False)
 
     @property
     def returns(self) -> int:
@@ -208,14 +210,19 @@ class Regimes:
     log_odds: float
 
 
-def divide_visits(visits: Visits) -> Regimes:
-    """Return the likeliest division of ``visits`` into regimes; takes time linear in the modes, bounded in the visits."""
+def divide_visits(visits: Visits, least: float = -math.inf) -> Regimes | None:
+    """Return the likeliest division of ``visits`` into regimes, None where none flips or steps alone are likelier.
+
+    Its log-odds against steps alone are at least ``least``. Time is linear in the modes and bounded in the visits.
+    """
     count = visits.modes.size
     most = min(count, max(1, _MOST_STRETCHES // count))
     starts = np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))
     chances = VisitChances(*_change_prices(visits), _FLIPS, _STAYS_LEVEL, _FLIPS_ON, _CALMS_DOWN)
     stretches, total = find_division(visits.modes, visits.lengths, starts, chances)
     steps_only = float(chances.step.sum()) + _STAYS_LEVEL * (count - 1)
+    if total - steps_only < least or all(first == last for first, last in stretches):
+        return None
     regimes = tuple(
         _regime(visits, first, last, _evidence(visits, starts, chances, stretches, number))
         for number, (first, last) in enumerate(stretches)
