@@ -19,6 +19,7 @@ from knickpoint.bisect.comparison.comparison import (
     Comparison,
     ComparisonEnd,
     ComparisonRequest,
+    Round,
     SideFailedError,
     SideSkippedError,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "KeptRounds",
     "MeasuredValue",
     "Plant",
+    "Round",
     "RoundsJudge",
     "SideFailedError",
     "SideSkippedError",

@@ -96,13 +96,27 @@ class ComparisonEnd:
         return not self.interrupted and all(each.verdict is not Verdict.NO_DATA for each in waiting)
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What the runs of base and head gave, by trace, and the messages of the benchmarks that failed.
+
+    At most ``expected`` rounds could be made in all. ``lost`` is the side whose run gave no values, "" if both did.
+    """
+
+    values: tuple[Mapping[str, MeasuredValue], Mapping[str, MeasuredValue]] = ({}, {})
+    failed: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
+    expected: int = 0
+    lost: str = ""
+
+
 @dataclass
 class Comparison:
     """A comparison that is under way; what is known so far can be read at any time, after an interruption too.
 
     ``progress`` is called with a line for each step and each round. ``noise`` gives what a history knows of the noise
     of benchmarks (:class:`RoundsJudge`), and ``keep`` is called with the results of each round by side. ``clock`` gives
-    seconds.
+    seconds. ``note`` is called with each round, the warm-up first; a comparison that is begun with these as ``earlier``
+    goes on behind them.
     """
 
     request: ComparisonRequest
@@ -113,9 +127,11 @@ class Comparison:
     keep: Callable[[Mapping[str, ProbeResult]], None] = lambda _: None
     clock: Callable[[], float] = time.monotonic
     failures: list[str] = field(default_factory=list)
+    earlier: Sequence[Round] = ()
+    note: Callable[[Round], None] = lambda _: None
 
     def __post_init__(self) -> None:
-        """Begin without a round."""
+        """Begin with the earlier rounds."""
         self.judge = RoundsJudge(self.request.rules)
         self._random = random.Random(self.request.rules.seed)  # noqa: S311 - the order of measurements, no secret
         self._failed = dict.fromkeys(_SIDES, 0)
@@ -125,6 +141,11 @@ class Comparison:
         self._seconds_each: list[float] = []
         recipe = self.request.recipe
         self._filtered = any(BENCHMARKS in text for text in (*recipe.measure, *recipe.environment.values()))
+        for each in self.earlier:
+            self._take(each)
+            self._probes += len(_SIDES)
+        for _ in self.earlier[1:]:
+            self._draw_order()
 
     def end(self, reason: str, *, interrupted: bool = False, planned: bool = False) -> ComparisonEnd:
         """Return the end of the comparison as known now; it was ``planned`` where rounds or time are used up."""
@@ -171,17 +192,8 @@ class Comparison:
             SideFailedError: a side cannot be prepared, built or measured.
         """
         started = self.clock()
-        # Build both first, so that no build disturbs a measurement; the warm-up is a round whose values do not count.
-        with self._slot():
-            warm = {side: self._measure(side) for side in _SIDES}
-        for side, result in warm.items():
-            self._check_first(side, result)
-        self.judge.note_failures(*(warm[side].failed for side in _SIDES))
-        first = [measured_values(warm[side]) for side in _SIDES]
-        self.judge.noise = self.noise(list(dict.fromkeys(key for values in first for key in values)))
-        self.judge.warm_up(*first)
-        if not self.judge.benchmarks:
-            raise SideFailedError("the results have no value")
+        if not reason_of_end(self.judge, self.request, 0.0):
+            self._warm_up()
         while not (reason := reason_of_end(self.judge, self.request, self.clock() - started)):
             self._announce_plan()
             chosen = self._choose(
@@ -192,6 +204,37 @@ class Comparison:
                 self._round(chosen)
                 self._note_time(self.clock() - began, len(chosen) or len(self.judge.benchmarks))
         return self.end(reason, planned=not self.judge.finished)
+
+    def _warm_up(self) -> None:
+        """Build both sides before any measurement, which a build would disturb; the values of this round do not count."""
+        with self._slot():
+            warm = {side: self._measure(side) for side in _SIDES}
+        for side, result in warm.items():
+            self._check_first(side, result)
+        if not self.judge.benchmarks:
+            self._note_round(warm)
+        if not self.judge.benchmarks:
+            raise SideFailedError("the results have no value")
+
+    def _note_round(self, results: Mapping[str, ProbeResult]) -> None:
+        base, head = (results[side] for side in _SIDES)
+        values = measured_values(base), measured_values(head)
+        measured = Round(values, (base.failed, head.failed), self.judge.most)
+        self._take(measured)
+        self.note(measured)
+
+    def _take(self, measured: Round) -> None:
+        """Judge by a round; the first one is the warm-up."""
+        if measured.lost:
+            self._failed[measured.lost] += 1
+            return
+        self.judge.note_failures(*measured.failed)
+        if not self.judge.benchmarks:
+            self.judge.noise = self.noise(list(dict.fromkeys(key for values in measured.values for key in values)))
+            self.judge.warm_up(*measured.values)
+            return
+        self.judge.expect(measured.expected)
+        self.judge.add(*measured.values)
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
@@ -229,8 +272,7 @@ class Comparison:
 
         Only the ``chosen`` benchmarks are measured, if there are any and the command can.
         """
-        order = list(_SIDES)
-        self._random.shuffle(order)
+        order = self._draw_order()
         name = f"round {self.judge.rounds + 1}"
         results = {}
         for side in order:
@@ -244,10 +286,14 @@ class Comparison:
                 return
             results[side] = result
         self.keep(results)
-        self.judge.note_failures(*(results[side].failed for side in _SIDES))
-        self.judge.add(*(measured_values(results[side]) for side in _SIDES))
+        self._note_round(results)
         decided = sum(each.settled for each in self.judge.benchmarks)
         self.progress(f"{name}: {decided:,} of {len(self.judge.benchmarks):,} benchmarks decided")
+
+    def _draw_order(self) -> Sequence[str]:
+        order = list(_SIDES)
+        self._random.shuffle(order)
+        return order
 
     def run_with(self, side: int, recipe: RecipeSettings) -> ProbeResult:
         """Run another command at a side, 0 for the base: nothing of it counts."""
@@ -287,10 +333,12 @@ class Comparison:
             )
 
     def _note_failure(self, side: str, name: str, result: ProbeResult) -> None:
-        self._failed[side] += 1
         line = f"{name}: the {side} gave no values: {result.reason}"
         self.failures.append(line)
         self.progress(line)
+        lost = Round(lost=side)
+        self._take(lost)
+        self.note(lost)
         if self._failed[side] >= _MOST_FAILURES:
             raise SideFailedError(
                 f"the {side} failed {_MOST_FAILURES} times: {result.reason}",

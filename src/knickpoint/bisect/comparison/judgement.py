@@ -111,7 +111,8 @@ class RoundsJudge:
         self._complete: set[str] = set()
         self._last: dict[str, tuple[float, float]] = {}
         self._looked = 0
-        self._most = rules.most_rounds
+        self.most = rules.most_rounds
+        """How many rounds can be made in all."""
         self.expected: list[int] = []
         """How many rounds were expected in all, before each of them."""
         self.is_last_look = False
@@ -153,7 +154,7 @@ class RoundsJudge:
 
     def add(self, base: Mapping[str, MeasuredValue], head: Mapping[str, MeasuredValue]) -> None:
         """Take a round, and judge if it is time to: each of the first rounds, later fewer of them."""
-        self.expected.append(self._most)
+        self.expected.append(self.most)
         pair_round(self._values, base, head, self.rounds, counted=True)
         self.rounds += 1
         due = self.rounds <= _EACH_ROUND or self.rounds >= _NEXT_LOOK * self._looked
@@ -162,7 +163,7 @@ class RoundsJudge:
 
     def expect(self, rounds: int) -> None:
         """Take note that at most so many rounds can be made in all: what the time allows, whatever they show."""
-        self._most = max(self.rounds, min(rounds, self.rules.most_rounds))
+        self.most = max(self.rounds, min(rounds, self.rules.most_rounds))
 
     def conclude(self, *, planned: bool = False) -> None:
         """Judge by all rounds, as no more are made; where that was ``planned``, the whole rate may be spent."""
@@ -204,7 +205,7 @@ class RoundsJudge:
     def _rounds_of(self, trace: str, least: int = 0) -> int:
         """Count the rounds in which a benchmark spends its part of the rate."""
         planned = self._planned.get(trace, self.rules.most_rounds)
-        return min(max(planned, self.rules.least_rounds, least), self._most)
+        return min(max(planned, self.rules.least_rounds, least), self.most)
 
     def _plan(self, series: Sequence[PairedValues], levels: Sequence[Array]) -> None:
         """Plan the rounds of each benchmark by the sizes of its differences, whatever their signs are.
