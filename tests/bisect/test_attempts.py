@@ -20,6 +20,7 @@ from knickpoint.bisect.attempt_record import (
 )
 from knickpoint.bisect.attempts import (
     AttemptEnd,
+    AttemptFailedError,
     AttemptVerdict,
     Measure,
     SessionRules,
@@ -102,6 +103,20 @@ def test_a_lucky_screening_is_not_confirmed() -> None:
     end = judge_attempt(measure, SessionRules(), confirmations=0, seed=1)
     assert (end.verdict, len(end.stages)) == (AttemptVerdict.NOT_FASTER, 2)
     assert "fresh measurements do not confirm it" in end.reason
+
+
+def test_a_confirmation_in_which_a_run_fails_counts() -> None:
+    lucky = measuring(noisy(parse=0.9))
+
+    def measure(stage: Stage, rules: ComparisonRules) -> Sequence[JudgedBenchmark]:
+        if stage is Stage.CONFIRM:
+            raise AttemptFailedError("round 3: the head gave no values")
+        return lucky(stage, rules)
+
+    end = judge_attempt(measure, SessionRules(), confirmations=0, seed=0)
+    assert (end.verdict, end.reason) == (AttemptVerdict.FAILED, "round 3: the head gave no values")
+    assert session(end).confirmations == 1
+    assert differing_attempts(session(end)) == []
 
 
 def test_a_benchmark_that_is_worse_counts_against_a_faster_one() -> None:

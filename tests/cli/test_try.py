@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.bisect.runner.projects import project
+from tests.bisect.runner.projects import MEASURE, project
 from tests.cli.conftest import Knick, Ran
 from tests.repositories import GitRepository
 
@@ -47,6 +47,17 @@ def test_what_is_equal_slower_or_broken_is_not_confirmed(knick: Knick, repositor
     verdicts = [knick("try", "attempt", commit) for commit in others]
     assert [ran.code for ran in verdicts] == [1, 1, 1]
     assert [ran.output.split(": ")[1] for ran in verdicts] == ["not faster", "something is worse", "failed"]
+
+
+def test_an_attempt_that_fails_in_some_rounds_is_no_speed_up(knick: Knick, repository: GitRepository) -> None:
+    base, _ = project(repository, [10.0, 9.0])
+    choosy = f"import os\nassert os.environ['KNICKPOINT_PROBE'] not in ('compare-5', 'compare-6')\n{MEASURE}"
+    (attempt,) = repository.commit_files([("Leave a slow round out", {"measure.py": choosy})])
+    start(knick, base)
+    ran = knick("try", "attempt", attempt)
+    assert ran.code == 1
+    assert "failed: round 2: the head gave no values: measure ended with exit code 1" in ran.output
+    assert "All verdicts follow" in knick("try", "report").output
 
 
 def test_an_attempt_that_changes_the_benchmark_is_named_with_its_files(knick: Knick, repository: GitRepository) -> None:

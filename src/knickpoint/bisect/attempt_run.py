@@ -17,6 +17,7 @@ from typing import Final
 from knickpoint.bisect.attempt_record import AttemptSession
 from knickpoint.bisect.attempts import (
     AttemptEnd,
+    AttemptFailedError,
     AttemptVerdict,
     OutOfTimeError,
     Refusal,
@@ -25,7 +26,14 @@ from knickpoint.bisect.attempts import (
     judge_attempt,
     protected_files,
 )
-from knickpoint.bisect.comparison import Comparison, ComparisonRequest, ComparisonRules, MeasuredValue, SideFailedError
+from knickpoint.bisect.comparison import (
+    Comparison,
+    ComparisonRequest,
+    ComparisonRules,
+    MeasuredValue,
+    Round,
+    SideFailedError,
+)
 from knickpoint.bisect.comparison.comparison import measured_values
 from knickpoint.bisect.coordinator.revision_range import find_revision
 from knickpoint.bisect.job import ProbeJob
@@ -110,20 +118,26 @@ class AttemptRun:
                 raise OutOfTimeError(f"its time of {self.minutes:.3g} minutes is used up")
             self.progress(f"{stage.value}: at most {rules.most_rounds} rounds")
             limited = replace(request, rules=rules, minutes=left if self.minutes else 0.0)
-            return Comparison(limited, self.workspace, session.machine, self.progress).run().benchmarks
 
-        try:
-            return judge_attempt(
-                measure,
-                session.rules,
-                confirmations=session.confirmations,
-                seed=len(session.attempts),
-                check=lambda screened, faster: self._refusal(commit, screened, faster),
-            )
-        except SideFailedError as failed:
-            if failed.where == session.base[:12]:
-                raise
-            return AttemptEnd(AttemptVerdict.FAILED, failed.message)
+            def note(measured: Round) -> None:
+                if measured.lost == "head":  # an attempt that may leave rounds out could choose them
+                    raise AttemptFailedError(comparison.failures[-1])
+
+            comparison = Comparison(limited, self.workspace, session.machine, self.progress, note=note)
+            try:
+                return comparison.run().benchmarks
+            except SideFailedError as failed:
+                if failed.where == session.base[:12]:
+                    raise
+                raise AttemptFailedError(failed.message) from failed
+
+        return judge_attempt(
+            measure,
+            session.rules,
+            confirmations=session.confirmations,
+            seed=len(session.attempts),
+            check=lambda screened, faster: self._refusal(commit, screened, faster),
+        )
 
     def _changed_files(self, commit: str) -> list[str]:
         asked = ("diff", "--name-only", "--no-renames", "-z", self.session.base, commit, "--")

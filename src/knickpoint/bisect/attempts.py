@@ -99,7 +99,7 @@ def confirmation_error(error: float, number: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """A set of measurements, the rules that judged it, and what came out for each benchmark."""
+    """A set of measurements, the rules that judged it, and what came out for each benchmark; none where a run failed."""
 
     stage: Stage
     rules: ComparisonRules
@@ -122,6 +122,10 @@ class AttemptEnd:
 
 class OutOfTimeError(KnickpointError):
     """The time of an attempt is used up before a stage begins."""
+
+
+class AttemptFailedError(KnickpointError):
+    """The attempt cannot be built, or a run of it gives no values."""
 
 
 Refusal = tuple[AttemptVerdict, str]
@@ -148,6 +152,8 @@ def judge_attempt(
         return judging.screen(check)
     except OutOfTimeError as late:
         return judging.end(AttemptVerdict.UNDECIDED, late.message)
+    except AttemptFailedError as failed:
+        return judging.end(AttemptVerdict.FAILED, failed.message)
 
 
 @dataclass
@@ -204,7 +210,12 @@ class _Judging:
     def _make(self, stage: Stage) -> StageResult:
         # The seeds of the stages differ, so that no order of measurements is repeated.
         chosen = self.rules.of_stage(stage, self.confirmations + 1, 3 * self.seed + len(self.stages))
-        self.stages.append(StageResult(stage, chosen, tuple(self.measure(stage, chosen))))
+        try:
+            benchmarks = tuple(self.measure(stage, chosen))
+        except AttemptFailedError:
+            self.stages.append(StageResult(stage, chosen, ()))  # a confirmation that failed counts
+            raise
+        self.stages.append(StageResult(stage, chosen, benchmarks))
         return self.stages[-1]
 
 
@@ -271,6 +282,8 @@ def replay_attempt(end: AttemptEnd, rules: SessionRules, *, confirmations: int, 
     def measure(stage: Stage, chosen: ComparisonRules) -> Sequence[JudgedBenchmark]:
         if not stages or stages[0].stage is not stage:
             raise OutOfTimeError("the record ends here")
+        if not stages[0].benchmarks:
+            raise AttemptFailedError(end.reason)
         return _judged_anew(stages.pop(0), chosen)
 
     told = {AttemptVerdict.TESTS, AttemptVerdict.OUTPUT, AttemptVerdict.CHANGED}
