@@ -14,17 +14,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from scipy import stats
 
-from knickpoint.bisect.attempt_record import Attempt, AttemptSession
-from knickpoint.bisect.attempt_run import AttemptRun
+from knickpoint.bisect.attempt_record import AttemptSession, read_session, write_session
+from knickpoint.bisect.attempt_run import AttemptRun, make_attempt
 from knickpoint.bisect.attempts import AttemptVerdict
 from knickpoint.bisect.pool import machine_name
 from knickpoint.bisect.runner import Workspace
@@ -110,13 +108,13 @@ def _session(project: _Project, workspace: Path, commits: Sequence[str]) -> Atte
     session = AttemptSession(
         str(project.directory), project.base, recipe, machine_name(), datetime.now(UTC), protected=PROTECTED
     )
+    record = workspace / "record.json"
+    workspace.mkdir(exist_ok=True)
+    write_session(record, session)
     for commit in commits:
-        begun, started = datetime.now(UTC), time.monotonic()
-        run = AttemptRun(Git.at(project.directory), session, Workspace(workspace), IngestSettings())
-        made = Attempt(commit, begun, time.monotonic() - started, run.make(commit))
-        made = replace(made, seconds=time.monotonic() - started)
-        session = replace(session, attempts=(*session.attempts, made))
-    return session
+        run = AttemptRun(Git.at(project.directory), read_session(record), Workspace(workspace), IngestSettings())
+        make_attempt(run, record, commit)
+    return read_session(record)
 
 
 def _usual(session: AttemptSession, gains: Collection[str]) -> tuple[bool, bool]:

@@ -93,10 +93,10 @@ def verdict(session: Session, name: str = "T1") -> dict[str, Any]:
     return newest
 
 
-def wait_until_measured(world: World) -> None:
-    """Wait until the newest attempt of the first session is in the record."""
+def wait_until_measured(world: World, *, interruptions: int = 0) -> None:
+    """Wait until the only attempt of the first session is in the record, after so many interruptions."""
     limit = time.monotonic() + 30
-    while not find_attempts(world.instance, 1).session.attempts:
+    while [len(each.interruptions) for each in find_attempts(world.instance, 1).session.attempts] != [interruptions]:
         assert time.monotonic() < limit
         time.sleep(0.05)
 
@@ -200,21 +200,24 @@ def test_two_clients_do_not_measure_at_once_and_one_stops_the_other(world: World
 
 
 @pytest.mark.long
-def test_a_killed_attempt_says_what_was_lost_and_counts(world: World) -> None:
-    session = world.session()
+def test_a_killed_attempt_goes_on_when_its_commit_is_tried_again_and_counts_if_not(world: World) -> None:
+    session = world.session(try_=replace(world.instance.config.try_, most_attempts=1))
     start(session, world, "slow")
     call_here(session, "try_commit", session="T1", commit=world.faster)
     wait_until_measured(world)
     path = find_attempts(world.instance, 1).path
     os.killpg(int(lock_of(path).read_text()), signal.SIGKILL)
-    found = verdict(session)
-    assert (found["verdict"], found["reason"]) == (
-        "interrupted",
-        "its measurements are lost; it counts as a confirmation",
-    )
+    report = call_here(session, "report_attempts", session="T1", wait=50).reply
+    (found,) = report["tried"]
+    assert found["verdict"] == "interrupted"
+    assert "it goes on: 0 rounds of the stage screen are kept; otherwise it counts" in found["reason"]
+    again, _ = report["next"]
+    assert again == f"try_commit(session='T1', commit='{world.faster}')"
+    assert not call_here(session, "try_commit", session="T1", commit=world.faster).is_error
+    wait_until_measured(world, interruptions=1)
+    stopped = call_here(session, "stop_attempts", session="T1").reply
+    assert [(each["verdict"], each["resumed_in"]) for each in stopped["tried"]] == [("interrupted", ["screen"])]
     assert find_attempts(world.instance, 1).session.confirmations == 1
-    assert not call_here(session, "try_commit", session="T1", commit=world.equal).is_error
-    call_here(session, "stop_attempts", session="T1")
 
 
 @pytest.mark.long

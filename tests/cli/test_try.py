@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.bisect.runner.projects import MEASURE, project
+from tests.bisect.runner.projects import KEY, MEASURE, project
 from tests.cli.conftest import Knick, Ran
+from tests.instance.programs import KNICK
 from tests.repositories import GitRepository
 
 from knickpoint.bisect.attempt_record import attempting
@@ -108,7 +111,7 @@ def test_an_attempt_that_was_interrupted_counts(knick: Knick, repository: GitRep
     record = json.loads(file.read_text())
     record["attempts"] = [{"commit": faster, "began": "2026-03-01T00:00:00+00:00"}]
     file.write_text(json.dumps(record))
-    assert "| interrupted | `its measurements are lost" in knick("try", "report").output
+    assert "| interrupted | `it has no verdict, and counts as a confirmation" in knick("try", "report").output
     knick("try", "attempt", faster)
     stages = json.loads(file.read_text())["attempts"][1]["end"]["stages"]
     assert stages[1]["rules"]["false_positives"] == pytest.approx(0.2 / 6)
@@ -154,10 +157,10 @@ if "silent" not in text:
 """
 
 
-def configure(repository: GitRepository, *lines: str, section: str = "") -> None:
+def configure(repository: GitRepository, *lines: str, section: str = "", measure: str = _MEASURE) -> None:
     recipe = [
-        f"build = {json.dumps([sys.executable, 'build.py'])}",
-        f"measure = {json.dumps([sys.executable, '-c', _MEASURE])}",
+        f"build = {json.dumps([sys.executable, '-SE', 'build.py'])}",
+        f"measure = {json.dumps([sys.executable, '-SE', '-c', measure])}",
         'results = ["out.json"]',
         *lines,
     ]
@@ -274,3 +277,59 @@ def test_edits_that_are_not_committed_are_refused(knick: Knick, repository: GitR
     ran = knick("try", "attempt")
     assert ran.code == 2
     assert "not committed" in ran.errors
+
+
+# The process that measures is killed.
+
+_DEADLY = """
+import os, pathlib, signal
+place = pathlib.Path(os.environ["PLACE"])
+with open(place / "runs", "a") as file:
+    file.write(".")
+if (place / "runs").stat().st_size == int((place / "kill").read_text()):
+    os.kill(int((place / os.environ["LOCK"]).read_text()), signal.SIGKILL)
+exec(open("measure.py").read())
+"""
+"""Measures, and kills the process that has written its id into LOCK at the run whose number is in the file kill."""
+
+
+@pytest.mark.parametrize(
+    ("run", "stage"),
+    [
+        (19, "confirm"),
+        pytest.param(9, "screen", marks=pytest.mark.long),
+        pytest.param(33, "size", marks=pytest.mark.long),
+    ],
+)
+def test_an_attempt_that_is_killed_goes_on_without_spending_less(
+    knick: Knick, repository: GitRepository, tmp_path: Path, run: int, stage: str
+) -> None:
+    base, faster = project(repository, [10.0, 9.0])
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "kill").write_text(str(run))
+    where = json.dumps({"PLACE": str(place), "LOCK": str(Path.cwd() / "knick-try.json.lock")})
+    configure(repository, f"environment = {where.replace(': ', '= ')}", measure=_DEADLY)
+    begin(knick, base)
+    assert subprocess.run([*KNICK, "try", "attempt"], check=False).returncode == -signal.SIGKILL
+    lines = [json.loads(line) for line in Path("knick-try.json.rounds").read_text().splitlines()[1:]]
+    rounds = [each["round"] for each in lines if each["stage"] == stage and "round" in each][1:]
+    with Path("knick-try.json.rounds").open("a") as file:
+        file.write('{"stage": "scr')  # torn
+    ran = knick("try", "attempt")
+    assert ran.code == 0, ran.errors
+    (attempt,) = json.loads(Path("knick-try.json").read_text())["attempts"]
+    stages = attempt["end"]["stages"]
+    assert ([each["stage"] for each in stages], attempt["interruptions"]) == (["screen", "confirm", "size"], [stage])
+    (made,) = (each for each in stages if each["stage"] == stage)
+    values = [each["values"][0][KEY]["value"] for each in rounds]
+    assert values
+    assert made["benchmarks"][0]["past"][: len(values)] == values
+    counted = sum(2 + 2 * len(each["benchmarks"][0]["past"]) for each in stages)
+    lost = 2 + 1 + (2 * len(values) if stage == "confirm" else 0)  # a warm-up, the run of the kill, a confirmation
+    assert (place / "runs").stat().st_size == counted + lost
+    assert stages[1]["rules"]["false_positives"] == pytest.approx(0.2 / (6 if stage == "confirm" else 2))
+    report = knick("try", "report").output
+    assert f"`{faster[:12]}`, resumed | **confirmed faster**" in report
+    assert "All verdicts follow" in report
+    assert not Path("knick-try.json.rounds").exists()

@@ -11,8 +11,9 @@ from knickpoint.agents.reply import Page, Reply, Said, call, hash_text, percent
 from knickpoint.agents.tool import First, RepositoryName, Request, Session, tool
 from knickpoint.answers.base import AttemptsId, Text
 from knickpoint.answers.visible_repositories import UnknownError
+from knickpoint.bisect.attempt_journal import AttemptJournal
 from knickpoint.bisect.attempt_record import Attempt
-from knickpoint.bisect.attempts import AttemptVerdict, SessionRules
+from knickpoint.bisect.attempts import AttemptVerdict, SessionRules, Stage
 from knickpoint.instance.attempts import (
     StoredAttempts,
     allowed_recipes,
@@ -26,6 +27,7 @@ from knickpoint.instance.attempts import try_commit as ask
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import AbsentError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
+from knickpoint.model.plain_text import counted
 
 _PAGE: Final = 30
 _FEW: Final = 5
@@ -111,7 +113,7 @@ def report_attempts(session: Session, asked: ReportRequest) -> Reply:
 
     `confirmed faster`: it is, by the size `between`. `not faster`: no claim, however good its values look. `something
     is worse`, `tests fail`, `changed results`, `changed measurement`: no speed-up makes up for that. An attempt that
-    was `interrupted` lost its measurements. Claim nothing but `confirmed faster`, and give its size.
+    was `interrupted` goes on when its commit is tried again. Claim nothing but `confirmed faster`, and give its size.
     """
     if asked.session is None:
         known = [each for each in list_attempts(session.instance) if _may_see(session, each)]
@@ -187,29 +189,40 @@ def _reported(session: Session, found: StoredAttempts, first: int = 0) -> Reply:
         "printed": found.last_lines if session.local else None,
         "record": str(found.path) if session.local else None,
     }
-    newest = [
-        _attempt(number, each, measuring=found.measuring and number == len(made.attempts))
-        for number, each in enumerate(made.attempts, 1)
-    ][::-1]
+    newest = [_attempt(number, each) for number, each in enumerate(made.attempts, 1)][::-1]
+    if newest and found.measuring:
+        newest[0].update(verdict=Said("measuring"), reason=None)
+    elif kept := _kept(found):
+        newest[0].update(reason=Said(_interrupted(kept)))
     return Reply(facts, Page("tried", newest[first:][:_PAGE], first, len(newest)), _calls(session, found))
 
 
-def _attempt(number: int, attempt: Attempt, *, measuring: bool) -> dict[str, object]:
+def _attempt(number: int, attempt: Attempt) -> dict[str, object]:
     end = attempt.end
-    if end is None:
-        lost = "its measurements are lost; it counts as a confirmation"
-        state = Said("measuring") if measuring else Said("interrupted")
-        return {"attempt": number, "commit": hash_text(attempt.commit[:12]), "verdict": state} | (
-            {} if measuring else {"reason": Said(lost)}
-        )
     return {
         "attempt": number,
         "commit": hash_text(attempt.commit[:12]),
-        "verdict": end.verdict,
-        "reason": end.reason,
+        "verdict": end.verdict if end else Said("interrupted"),
+        "reason": end.reason if end else Said("it has no verdict, and counts as a confirmation"),
         "seconds": attempt.seconds,
-        "faster": [_claim(each) for each in end.claims[:_FEW]],
+        "resumed_in": attempt.interruptions,
+        "faster": [_claim(each) for each in end.claims[:_FEW]] if end else [],
     }
+
+
+def _kept(found: StoredAttempts) -> AttemptJournal | None:
+    """Return what is kept of the newest attempt, if it was interrupted and can go on."""
+    kept = None if found.measuring or found.session.ended else found.journal
+    return kept if kept and kept.goes_on_with(kept.attempt.commit) else None
+
+
+def _interrupted(kept: AttemptJournal) -> str:
+    rounds = max(0, len(kept.rounds.get(kept.stage, ())) - 1)  # the first is the warm-up
+    if kept.stage is Stage.CONFIRM:
+        rest = "its confirmation counts, and is made anew"
+    else:
+        rest = f"{counted(rounds, 'round')} of the stage {kept.stage.value} are kept"
+    return f"if its commit is tried next, it goes on: {rest}; otherwise it counts as a confirmation"
 
 
 def _claim(claim: JudgedBenchmark) -> dict[str, object]:
@@ -233,4 +246,6 @@ def _calls(session: Session, found: StoredAttempts) -> list[str]:
         return [_report(session, found)]
     if found.session.ended or not session.may(Permission.MEASURE):
         return [call("report_attempts")]
-    return [call("try_commit", session=found.name, commit="…"), call("stop_attempts", session=found.name)]
+    kept = _kept(found)
+    commit = kept.attempt.commit if kept else "…"
+    return [call("try_commit", session=found.name, commit=commit), call("stop_attempts", session=found.name)]

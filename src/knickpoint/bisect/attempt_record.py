@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -31,6 +31,7 @@ class Attempt:
     """A commit that was tried, when and for how many seconds; ``end`` is None until it is judged.
 
     Of edits that were not committed, ``work_tree`` is true, and the commit is kept below ``refs/knickpoint/attempts``.
+    ``interruptions`` are the stages in which it was interrupted and from which it went on.
     """
 
     commit: str
@@ -38,6 +39,18 @@ class Attempt:
     seconds: float = 0.0
     end: AttemptEnd | None = None
     work_tree: bool = False
+    interruptions: tuple[Stage, ...] = ()
+
+    @property
+    def lost_confirmations(self) -> int:
+        """The confirmations that were interrupted and made anew."""
+        return self.interruptions.count(Stage.CONFIRM)
+
+    @property
+    def confirmations(self) -> int:
+        """The confirmations that it made; one that did not come to its end may have made one, and counts."""
+        made = self.end is None or any(each.stage is Stage.CONFIRM for each in self.end.stages)
+        return self.lost_confirmations + made
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +79,8 @@ class AttemptSession:
 
     @property
     def confirmations(self) -> int:
-        """The confirmations that were made; an attempt that was interrupted may have made one, and counts."""
-        return sum(
-            attempt.end is None or any(each.stage is Stage.CONFIRM for each in attempt.end.stages)
-            for attempt in self.attempts
-        )
+        """The confirmations that were made."""
+        return sum(each.confirmations for each in self.attempts)
 
 
 @contextmanager
@@ -101,7 +111,10 @@ def lock_of(path: Path) -> Path:
 def write_session(path: Path, session: AttemptSession) -> None:
     """Write the record, whole or not at all."""
     new = path.with_name(f"{path.name}.new")
-    new.write_text(json.dumps(_plain(session), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with new.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(plain_value(session), indent=1, ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(new, path)  # noqa: PTH105  # atomic
 
 
@@ -131,7 +144,7 @@ def read_session(path: Path) -> AttemptSession:
     return found
 
 
-def _plain(value: object) -> object:  # noqa: PLR0911  # one return a kind of value
+def plain_value(value: object) -> object:  # noqa: PLR0911  # one return a kind of value
     """Return ``value`` as JSON has it, without the fields that have their defaults; nan and infinity are texts."""
     if is_dataclass(value) and not isinstance(value, type):
         return _record(value)
@@ -142,16 +155,18 @@ def _plain(value: object) -> object:  # noqa: PLR0911  # one return a kind of va
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain_value(each) for name, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(each) for each in value]
+        return [plain_value(each) for each in value]
     return value
 
 
 def _record(value: DataclassInstance) -> dict[str, object]:
     found = {each.name: (getattr(value, each.name), each.default) for each in fields(value) if each.init}
     return {
-        name: _plain(each) for name, (each, default) in found.items() if name == "format" or not _same(each, default)
+        name: plain_value(each)
+        for name, (each, default) in found.items()
+        if name == "format" or not _same(each, default)
     }
 
 
@@ -176,8 +191,9 @@ def differing_attempts(session: AttemptSession) -> list[int]:
 def _follows(session: AttemptSession, number: int, end: AttemptEnd) -> bool:
     if not end.stages:
         return end.verdict in _WITHOUT_STAGES
-    before = replace(session, attempts=session.attempts[: number - 1])
-    anew = replay_attempt(end, session.rules, confirmations=before.confirmations, seed=number - 1)
+    *before, attempt = session.attempts[:number]
+    confirmations = sum(each.confirmations for each in before) + attempt.lost_confirmations
+    anew = replay_attempt(end, session.rules, confirmations=confirmations, seed=number - 1)
     return _said(anew) == _said(end)
 
 
@@ -212,9 +228,9 @@ def write_report(session: AttemptSession) -> str:
     ]
     for number, each in enumerate(session.attempts, 1):
         verdict = each.end.verdict.value if each.end else "interrupted"
-        reason = each.end.reason if each.end else "its measurements are lost; it counts as a confirmation"
+        reason = each.end.reason if each.end else "it has no verdict, and counts as a confirmation"
         bold = "**" if each.end and each.end.verdict is AttemptVerdict.CONFIRMED else ""
-        kind = ", work tree" if each.work_tree else ""
+        kind = (", work tree" if each.work_tree else "") + (", resumed" if each.interruptions else "")
         lines.append(f"| {number} | `{each.commit[:12]}`{kind} | {bold}{verdict}{bold} | `{_code(reason)}` |")
     agreeing = "All verdicts follow from the values in the record."
     names = ", ".join(map(str, differing))

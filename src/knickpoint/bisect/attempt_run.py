@@ -12,9 +12,11 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
-from knickpoint.bisect.attempt_record import AttemptSession
+from knickpoint.bisect.attempt_journal import AttemptJournal
+from knickpoint.bisect.attempt_record import AttemptSession, write_session
 from knickpoint.bisect.attempts import (
     AttemptEnd,
     AttemptFailedError,
@@ -81,8 +83,8 @@ def choose_commit(git: Git, session: AttemptSession, name: str) -> str:
 class AttemptRun:
     """How the attempts of a session are made.
 
-    ``minutes`` is the time that one may take, 0 without a limit; a run of a command comes to its end. ``progress`` is
-    called with a line for each step.
+    ``minutes`` is the time that one may take, 0 without a limit; a run of a command
+    comes to its end. ``progress`` is called with a line for each step.
     """
 
     git: Git
@@ -92,14 +94,15 @@ class AttemptRun:
     minutes: float = 0.0
     progress: Callable[[str], None] = lambda _: None
 
-    def make(self, commit: str) -> AttemptEnd:
-        """Measure and judge one attempt.
+    def make(self, journal: AttemptJournal) -> AttemptEnd:
+        """Measure and judge the attempt of a journal, from where that ends.
 
         Raises:
             SideFailedError: the base cannot be measured.
             InputError: the tests fail at the base, too, or it lacks an output that the recipe names.
         """
         session, started = self.session, time.monotonic()
+        commit = journal.attempt.commit
         if touched := protected_files(self._changed_files(commit), session.protected):
             more = f" and {len(touched) - _SHOWN} more" if len(touched) > _SHOWN else ""
             return AttemptEnd(AttemptVerdict.CHANGED, f"it changes {', '.join(touched[:_SHOWN])}{more}")
@@ -112,6 +115,8 @@ class AttemptRun:
             added_params=session.added_params,
         )
 
+        checked = Stage.CONFIRM in journal.rounds
+
         def measure(stage: Stage, rules: ComparisonRules) -> Sequence[JudgedBenchmark]:
             left = self.minutes - (time.monotonic() - started) / 60
             if self.minutes and left <= 0:
@@ -120,10 +125,12 @@ class AttemptRun:
             limited = replace(request, rules=rules, minutes=left if self.minutes else 0.0)
 
             def note(measured: Round) -> None:
+                journal.add(stage, measured)
                 if measured.lost == "head":  # an attempt that may leave rounds out could choose them
                     raise AttemptFailedError(comparison.failures[-1])
 
-            comparison = Comparison(limited, self.workspace, session.machine, self.progress, note=note)
+            earlier = journal.begin(stage)
+            comparison = Comparison(limited, self.workspace, session.machine, self.progress, earlier=earlier, note=note)
             try:
                 return comparison.run().benchmarks
             except SideFailedError as failed:
@@ -134,9 +141,9 @@ class AttemptRun:
         return judge_attempt(
             measure,
             session.rules,
-            confirmations=session.confirmations,
+            confirmations=session.confirmations + journal.attempt.lost_confirmations,
             seed=len(session.attempts),
-            check=lambda screened, faster: self._refusal(commit, screened, faster),
+            check=lambda screened, faster: None if checked else self._refusal(commit, screened, faster),
         )
 
     def _changed_files(self, commit: str) -> list[str]:
@@ -231,6 +238,32 @@ class AttemptRun:
             ingest=self.ingest,
             added_params=session.added_params,
         )
+
+
+def make_attempt(run: AttemptRun, record: Path, commit: str, *, work_tree: bool = False) -> tuple[int, AttemptEnd]:
+    """Make an attempt of the record whose session ``run`` has, which the caller holds; return its number and its end.
+
+    It goes on where it was interrupted if it is the newest one. The errors are those of :meth:`AttemptRun.make`.
+    """
+    journal = AttemptJournal.open(record, run.session, commit, work_tree=work_tree)
+    before = run.session.attempts
+    if journal.attempt.interruptions:
+        before = before[:-1]
+        run.progress(f"goes on with an attempt that was interrupted: {journal.stage.value}")
+
+    def note(end: AttemptEnd | None = None) -> None:
+        attempt = replace(journal.attempt, seconds=round(journal.elapsed, 1), end=end)
+        write_session(record, replace(run.session, attempts=(*before, attempt)))
+
+    note()  # before it is measured: one that is interrupted counts
+    try:
+        end = replace(run, session=replace(run.session, attempts=before)).make(journal)
+    except BaseException:
+        note()
+        raise
+    note(end)
+    journal.remove()
+    return len(before) + 1, end
 
 
 def _growth(measured: MeasuredValue | None, usual: Sequence[float]) -> float:

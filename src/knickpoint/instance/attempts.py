@@ -4,7 +4,7 @@ A request names a recipe of the configuration and a commit, and nothing else tha
 the directory ``attempts``, which ``knick try`` reads as well. An attempt is measured by a process of its own, which
 outlives the one that asked for it: an agent that loses its connection finds the verdict later. The process holds the
 lock of the record, so that a session measures one attempt at a time, and a record whose last attempt has no verdict
-while nobody holds the lock is one that was interrupted.
+while nobody holds the lock is one that was interrupted. It goes on when its commit is tried again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from knickpoint.bisect.attempt_journal import AttemptJournal
 from knickpoint.bisect.attempt_record import (
     AttemptSession,
     attempting,
@@ -60,6 +61,11 @@ class StoredAttempts:
     def name(self) -> str:
         """Its name, as ``T3``."""
         return f"T{self.id}"
+
+    @property
+    def journal(self) -> AttemptJournal | None:
+        """What is kept of an attempt without a verdict."""
+        return AttemptJournal.read(self.path, self.session)
 
     @property
     def last_lines(self) -> list[str]:
@@ -193,7 +199,10 @@ def try_commit(instance: Instance, key: int, commit: str, *, who: str) -> str:
     found = find_attempts(instance, key)
     with attempting(found.path) as held:
         session = read_session(found.path)
-        _check_open(instance, found.name, session)
+        chosen = choose_commit(Git.at(Path(session.location)), session, commit)
+        kept = AttemptJournal.read(found.path, session)
+        goes_on = kept is not None and kept.goes_on_with(chosen)
+        _check_open(instance, found.name, session, made=len(session.attempts) - goes_on)
         minutes = 60 * (instance.config.try_.budget_hours - hours_of_a_day(instance))
         if minutes <= 0:
             raise InputError(
@@ -201,7 +210,6 @@ def try_commit(instance: Instance, key: int, commit: str, *, who: str) -> str:
                 where="[try] budget_hours",
                 remedy="Try again later, or ask the user for a larger budget.",
             )
-        chosen = choose_commit(Git.at(Path(session.location)), session, commit)
         process = _start_process(instance, found.path, chosen, minutes, held)
         os.truncate(held, 0)
         os.pwrite(held, str(process.pid).encode(), 0)
@@ -210,11 +218,11 @@ def try_commit(instance: Instance, key: int, commit: str, *, who: str) -> str:
     return chosen
 
 
-def _check_open(instance: Instance, name: str, session: AttemptSession) -> None:
+def _check_open(instance: Instance, name: str, session: AttemptSession, *, made: int) -> None:
     most = instance.config.try_.most_attempts
     if session.ended is not None:
         raise InputError(f"the session {name} has ended", where="session", remedy="Start another one.")
-    if len(session.attempts) >= most:
+    if made >= most:
         raise InputError(
             f"the session {name} has made its {most} attempts",
             where="[try] most_attempts",
@@ -225,8 +233,10 @@ def _check_open(instance: Instance, name: str, session: AttemptSession) -> None:
 def hours_of_a_day(instance: Instance) -> float:
     """Return the hours that attempts of the instance took within the last 24 hours."""
     since = datetime.now(UTC) - _DAY
-    sessions = [each.session for each in list_attempts(instance)]
-    return sum(each.seconds for session in sessions for each in session.attempts if each.began > since) / 3600
+    found = list_attempts(instance)
+    made = sum(each.seconds for one in found for each in one.session.attempts if each.began > since)
+    kept = [each for one in found if (each := one.journal) and each.attempt.began > since]
+    return (made + sum(each.seconds - each.attempt.seconds for each in kept)) / 3600
 
 
 def _start_process(instance: Instance, path: Path, commit: str, minutes: float, held: int) -> subprocess.Popen[bytes]:
@@ -261,12 +271,12 @@ def stop_attempts(instance: Instance, key: int, *, who: str) -> StoredAttempts:
             remedy="Stop it there.",
         )
     with _ended(found.path):
-        session, now = read_session(found.path), datetime.now(UTC)
-        attempts = session.attempts
-        if attempts and attempts[-1].end is None and not attempts[-1].seconds:
-            lost = replace(attempts[-1], seconds=round((now - attempts[-1].began).total_seconds(), 1))
-            attempts = (*attempts[:-1], lost)
-        write_session(found.path, replace(session, attempts=attempts, ended=now))
+        session = read_session(found.path)
+        if kept := AttemptJournal.read(found.path, session):
+            lost = replace(kept.attempt, seconds=round(kept.seconds, 1))
+            session = replace(session, attempts=(*session.attempts[:-1], lost))
+            kept.remove()
+        write_session(found.path, replace(session, ended=datetime.now(UTC)))
     instance.store.audit.append(AuditKind.ATTEMPTS_STOPPED, who, found.name)
     return find_attempts(instance, key)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -145,10 +144,12 @@ def attempt(
 ) -> None:
     """Measure COMMIT, by default the one that is checked out, and judge it.
 
+    An attempt that was interrupted goes on where it ended, if its commit is tried again before another one.
+
     The exit code is 0 when it is confirmed to be faster, 1 when it is not, and 2 when the base cannot be measured.
     """
-    from knickpoint.bisect.attempt_record import Attempt, attempting, read_session, write_session
-    from knickpoint.bisect.attempt_run import AttemptRun, choose_commit, store_work_tree
+    from knickpoint.bisect.attempt_record import attempting, read_session
+    from knickpoint.bisect.attempt_run import AttemptRun, choose_commit, make_attempt, store_work_tree
     from knickpoint.bisect.attempts import AttemptVerdict
     from knickpoint.cli.commands.bisect.search import local_workspace, naming_of, nearest_configuration
 
@@ -163,22 +164,10 @@ def attempt(
             )
         chosen = choose_commit(git, session, commit)
         config, _ = nearest_configuration(instance, git.directory)
-        run = AttemptRun(
-            git,
-            session,
-            local_workspace(workspace, config),
-            naming_of(config),
-            most_minutes,
-            announcer(err=True),
-        )
-        # The attempt is in the record before it is measured: one that is interrupted counts.
-        begun = Attempt(chosen, datetime.now(UTC), work_tree=work_tree)
-        write_session(record, replace(session, attempts=(*session.attempts, begun)))
-        started = time.monotonic()
-        end = run.make(chosen)
-        done = replace(begun, seconds=round(time.monotonic() - started, 1), end=end)
-        write_session(record, replace(session, attempts=(*session.attempts, done)))
-    click.echo(f"Attempt {len(session.attempts) + 1}, {chosen[:12]}: {end.verdict.value}: {end.reason}")
+        place = local_workspace(workspace, config)
+        run = AttemptRun(git, session, place, naming_of(config), most_minutes, announcer(err=True))
+        number, end = make_attempt(run, record, chosen, work_tree=work_tree)
+    click.echo(f"Attempt {number}, {chosen[:12]}: {end.verdict.value}: {end.reason}")
     if end.verdict is not AttemptVerdict.CONFIRMED:
         raise click.exceptions.Exit(_NOT_CONFIRMED)
 
