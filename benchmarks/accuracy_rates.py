@@ -27,7 +27,7 @@ __all__ = ["LENGTHS", "NOISES", "elsewhere_rows", "length_rows", "read_histories
 
 Array = NDArray[np.float64]
 
-LENGTHS: Final = (10, 16, 20, 24, 32, 48, 60, 72, 100, 300, 450, 1000, 5000)
+LENGTHS: Final = (10, 16, 20, 24, 32, 48, 60, 72, 88, 100, 128, 300, 450, 1000, 5000)
 _VALUES: Final = 250_000
 """Generated values of each noise and length; with fewer than 25,000 series, at most these."""
 
@@ -38,6 +38,7 @@ NOISES: Final[Mapping[str, Callable[[np.random.Generator, int], Array]]] = {
     "t3": lambda rng, n: rng.standard_t(3, n),
     "log-normal": FAMILIES["log-normal"],
     "two modes": FAMILIES["bimodal"],
+    "AR(1) 0.2": lambda rng, n: autocorrelated(rng, n, 0.2),
     "AR(1) 0.3": lambda rng, n: autocorrelated(rng, n, 0.3),
     "AR(1) 0.5": lambda rng, n: autocorrelated(rng, n, 0.5),
 }

@@ -2,13 +2,14 @@
 
 The rate was measured on some repositories. A series adds to the bound where it is shorter, burstier or more serially
 dependent than theirs, and where its search rejects more near misses than usual. A short series, whose own estimate says
-little, adds what its weakest step lacks as evidence against autocorrelation. What it adds never lowers the bound, so a
-smaller rate still finds no more.
+little, adds what autocorrelation may explain of its weakest step. What it adds never lowers the bound, so a smaller rate
+still finds no more.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -37,14 +38,25 @@ _USUAL_STEP: Final = 3.0
 """Standard deviation of the sizes of steps, in standard deviations of the noise."""
 
 
+_INDEPENDENT: Final = 0
+"""Place of independent noise in :data:`PRIOR`."""
+
 _PHI: Final = np.array([phi for phi, _ in PRIOR])
 _LOG_WEIGHT: Final = np.log([weight for _, weight in PRIOR])
 
 Floats = NDArray[np.float64]
 
 
-def evidence_against_dependence(values: Floats, place: int) -> float:
-    """Return the log Bayes factor of a step before ``place`` of ``values`` (1-D, finite), over all autocorrelations.
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The log Bayes factor of a step ``over_all`` autocorrelations, and of the same step in ``independent`` noise."""
+
+    over_all: float
+    independent: float
+
+
+def evidence_of_step(values: Floats, place: int) -> Evidence:
+    """Weigh a step before ``place`` of ``values`` (1-D, finite) against noise without it.
 
     The level is flat, the scale has the prior of Jeffreys, and the size of the step is normal with a few standard
     deviations of the noise. Infinite where the values lie exactly on both levels.
@@ -55,7 +67,7 @@ def evidence_against_dependence(values: Floats, place: int) -> float:
     around = scaled - level
     scale = MAD * float(np.median(np.abs(around)))
     if not scale > 0:
-        return math.inf
+        return Evidence(math.inf, math.inf)
     series = level + np.clip(around, -_MOST * scale, _MOST * scale)
     series = (series - series.mean()) / series.std()
 
@@ -75,7 +87,8 @@ def evidence_against_dependence(values: Floats, place: int) -> float:
     without = -0.5 * np.log(of_flat) - freedom * np.log(left)
     with_step = 0.5 * np.log(free / _USUAL_STEP**2) - 0.5 * np.log(area) - freedom * np.log(left_by_step)
     common = 0.5 * np.log(free) + _LOG_WEIGHT
-    return float(np.logaddexp.reduce(with_step + common) - np.logaddexp.reduce(without + common))
+    over_all = np.logaddexp.reduce(with_step + common) - np.logaddexp.reduce(without + common)
+    return Evidence(float(over_all), float(with_step[_INDEPENDENT] - without[_INDEPENDENT]))
 
 
 def _innovations(series: Floats) -> Floats:
@@ -97,11 +110,6 @@ LENGTHS: Final = (
     (44, 0.25),
     (48, 0.05),
     (52, 0.0),
-    (59, 0.0),
-    (60, 0.4),
-    (62, 0.15),
-    (80, 0.15),
-    (88, 0.0),
     (300, 0.0),
     (301, 0.5),
     (1000, 0.5),
@@ -111,8 +119,12 @@ LENGTHS: Final = (
 
 Calibrated on generated independent noise: ``python benchmarks/accuracy.py rates`` prints the rates that result. The
 trees split by length, and jump where the real series that they learnt from begin (60 values) and end (300). The jump at
-300 is taken back, that at 60 in part: it belongs to what finds changes in real series of this length, too.
+300 is taken back, that at 60 only for the newest values (:data:`NEWEST_LENGTHS`): it belongs to what finds changes in
+real series of this length, too.
 """
+
+NEWEST_LENGTHS: Final = (*LENGTHS[:-4], (59, 0.0), (60, 0.4), (62, 0.15), (80, 0.15), (88, 0.0), *LENGTHS[-4:])
+"""As :data:`LENGTHS`, for the newest values, which are looked at again with every commit."""
 
 _DEPENDENCE: Final = 1.0
 """Log-odds that an autocorrelation of 1 adds. The trees count most of it, but not all in long series."""
@@ -135,7 +147,16 @@ series.
 """
 
 _DOUBT: Final = 5.0
-"""Logarithm of the Bayes factor from which on a step in a short series needs no more than others."""
+"""Logarithm of the Bayes factor from which on a step in a short series needs no more than others; the most it needs."""
+
+_EXPLAINED: Final = 160
+"""Values up to which autocorrelation may explain a step."""
+
+_LEFT: Final = 6.0
+"""Logarithm of the Bayes factor from which on a step needs no more, whatever autocorrelation explains of it."""
+
+_SPARE: Final = 0.5
+"""Logarithm of the Bayes factor that autocorrelation takes from every step."""
 
 _MORE: Final = 1e-9
 """What a bound lies above a score that it leaves out."""
@@ -156,7 +177,7 @@ class Acceptance:
 
     ``promised`` is for the rate of false alarms; ``length``, ``dependence``, ``bursts`` and ``past`` are added.
     ``past`` comes from ``near`` near misses where ``usual`` are usual. Their sum adds at most 3. ``doubt`` comes on top
-    of it, in short series. For candidates from the measured value ``relieved`` on only the length counts.
+    of it, in short series. For candidates from the measured value ``relieved`` on ``newest`` counts instead.
     """
 
     promised: float
@@ -167,13 +188,12 @@ class Acceptance:
     near: int = 0
     usual: float = 0.0
     doubt: float = 0.0
-    relieved: int | None = None
+    relieved: int = sys.maxsize
+    newest: Acceptance | None = None
 
     def at(self, index: int) -> Acceptance:
         """Return the acceptance of a candidate at the measured value ``index``."""
-        if self.relieved is None or index < self.relieved:
-            return self
-        return Acceptance(self.promised, self.length)
+        return self if self.newest is None or index < self.relieved else self.newest
 
     @property
     def bound(self) -> float:
@@ -201,10 +221,14 @@ def _bound_checks(needed: Acceptance) -> tuple[Check, ...]:
 
 
 @lru_cache(maxsize=1024)
-def acceptance_by_length(size: int, false_alarms: float) -> Acceptance:
-    """Return the acceptance of a series of ``size`` values at a rate of false alarms before its noise is known."""
-    added = float(np.interp(math.log(max(size, 1)), _LOGS, _ADDED))
-    return Acceptance(default_bound(false_alarms), added)
+def acceptance_by_length(size: int, false_alarms: float, *, newest: bool = False) -> Acceptance:
+    """Return the acceptance of a series of ``size`` values at a rate of false alarms before its noise is known.
+
+    That of the ``newest`` values is as high or higher.
+    """
+    lengths, added = zip(*(NEWEST_LENGTHS if newest else LENGTHS), strict=True)
+    length = float(np.interp(math.log(max(size, 1)), np.log(lengths), added))
+    return Acceptance(default_bound(false_alarms), length)
 
 
 def search(
@@ -218,22 +242,33 @@ def search(
     length = acceptance_by_length(values.size, false_alarms)
     found = segment(values, forest, length.bound) if begun is None else begun
     old = values.size - _RECENT
-    recent = found.indices[found.rounds < 0].max(initial=-1) >= old
-    if recent and values.size < _SHORT:
-        return _without_doubtful(values, forest, found, length)
-    if not recent:
+    if not _reaches(found, old):
         acceptance = _by_noise(values, forest, found, length)
         return _without_doubtful(values, forest, _continue(values, forest, found, acceptance.bound), acceptance)
+    if values.size < _SHORT:
+        return _without_doubtful(values, forest, found, length)
+    newest = acceptance_by_length(values.size, false_alarms, newest=True)
+    lenient, newest = _without_doubtful(values, forest, _continue(values, forest, found, newest.bound), newest)
     before = np.ascontiguousarray(values[:old])
-    acceptance = replace(_by_noise(before, forest, segment(before, forest, length.bound), length), relieved=old)
+    acceptance = (
+        _by_noise(before, forest, segment(before, forest, length.bound), length)
+        if _reaches(lenient, old)
+        else _by_noise(values, forest, found, length)
+    )
+    _, acceptance = _without_doubtful(values, forest, _continue(values, forest, found, acceptance.bound), acceptance)
+    acceptance = replace(acceptance, relieved=old, newest=newest)
     return _with_relief(values, forest, found, acceptance), acceptance
+
+
+def _reaches(found: Segmentation, first: int) -> bool:
+    """Return True if a candidate from the value ``first`` on is kept."""
+    return bool(found.indices[found.rounds < 0].max(initial=-1) >= first)
 
 
 def search_again(values: NDArray[np.float64], forest: Forest, acceptance: Acceptance) -> Segmentation:
     """Search ``values`` (finite, contiguous) with the bounds of an earlier search."""
-    if acceptance.relieved is None:
-        return segment(values, forest, acceptance.bound)
-    return _with_relief(values, forest, segment(values, forest, acceptance.at(values.size).bound), acceptance)
+    newest = acceptance.at(values.size).bound
+    return _with_relief(values, forest, segment(values, forest, min(acceptance.bound, newest)), acceptance)
 
 
 def _by_noise(values: NDArray[np.float64], forest: Forest, found: Segmentation, length: Acceptance) -> Acceptance:
@@ -246,11 +281,13 @@ def _by_noise(values: NDArray[np.float64], forest: Forest, found: Segmentation, 
 
 
 def _with_relief(
-    values: NDArray[np.float64], forest: Forest, lenient: Segmentation, acceptance: Acceptance
+    values: NDArray[np.float64], forest: Forest, begun: Segmentation, acceptance: Acceptance
 ) -> Segmentation:
-    """Return the search with the bound of the noise, but with the newest candidates as the ``lenient`` search has them."""
-    found = _continue(values, forest, lenient, acceptance.bound)
-    first = values.size if acceptance.relieved is None else acceptance.relieved
+    """Return the search ``begun`` pruned to the bound, and to that of the newest values among these."""
+    found = _continue(values, forest, begun, acceptance.bound)
+    if acceptance.newest is None:
+        return found
+    lenient, first = _continue(values, forest, begun, acceptance.newest.bound), acceptance.relieved
     old, new = found.indices < first, lenient.indices >= first
     order = np.argsort(np.concatenate([found.rounds[old] < 0, lenient.rounds[new] < 0]), kind="stable")
 
@@ -272,11 +309,10 @@ def _without_doubtful(
 ) -> tuple[Segmentation, Acceptance]:
     """Return ``found`` without weak steps of a short series that autocorrelation may explain, and the bound used.
 
-    The weakest step needs as much more as it lacks evidence against it. Without that step the next one has longer
-    levels.
+    Without the weakest step the next one has longer levels.
     """
     needed = acceptance.bound
-    while values.size < _SHORT and (kept := np.flatnonzero(found.rounds < 0)).size:
+    while values.size < _EXPLAINED and (kept := np.flatnonzero(found.rounds < 0)).size:
         weakest = kept[np.argmin(found.scores[kept])]
         score = float(found.scores[weakest])
         if score >= needed + _DOUBT:
@@ -284,16 +320,24 @@ def _without_doubtful(
         places = np.sort(found.indices[kept])
         before, after = places[places < found.indices[weakest]], places[places > found.indices[weakest]]
         first, stop = int(before.max(initial=0)), int(after.min(initial=values.size))
-        evidence = evidence_against_dependence(values[first:stop], int(found.indices[weakest]) - first)
-        if score >= needed + min(_DOUBT, max(0.0, _DOUBT - evidence)):
+        evidence = evidence_of_step(values[first:stop], int(found.indices[weakest]) - first)
+        if score >= needed + _doubt(evidence, short=values.size < _SHORT):
             break
         acceptance = replace(acceptance, doubt=score - needed + _MORE)
         found = segment(values, forest, acceptance.bound, begun=found)
     return found, acceptance
 
 
-_LOGS: Final = tuple(math.log(length) for length, _ in LENGTHS)
-_ADDED: Final = tuple(added for _, added in LENGTHS)
+def _doubt(evidence: Evidence, *, short: bool) -> float:
+    """Return the log-odds that a step needs on top: what autocorrelation explains of its evidence.
+
+    In a ``short`` series it needs what it lacks as well.
+    """
+    if math.isinf(evidence.over_all):
+        return 0.0
+    explained = evidence.independent - evidence.over_all - _SPARE
+    doubt = min(explained, _LEFT - evidence.over_all)
+    return min(max(doubt, _DOUBT - evidence.over_all if short else 0.0, 0.0), _DOUBT)
 
 
 def _continue(values: NDArray[np.float64], forest: Forest, found: Segmentation, bound: float) -> Segmentation:
