@@ -48,6 +48,7 @@ from accuracy_score import (
     f1,
     false_per_1000,
     interval,
+    looks,
     match,
     median_delay,
     online,
@@ -271,6 +272,27 @@ def _online_rows(measured: Labels | None, peer: Labels | None, name: str) -> lis
     return rows
 
 
+_LOOKS: Final = {1: 1.3, 3: 1.0, 5: 0.7}
+"""False alarms per 1,000 commits that are wanted at most, by the commits from one run to the next."""
+
+
+def _look_rows(series: Sequence[Labelled]) -> list[Row]:
+    """Measure runs of the default method after each so many commits: first sights beside what stays."""
+    rows = []
+    for commits, seen in looks(series, ours).items():
+        when = f"run after each {commits} commits" if commits > 1 else "run after each commit"
+        false, settled = false_per_1000(seen.first_sights), false_per_1000(seen.settled)
+        rows += [
+            Row(
+                f"{when}, all unchanged series: first sights", "/1000", false, None, "", Reach.AT_MOST, _LOOKS[commits]
+            ),
+            Row(f"{when}, all unchanged series: settled", "/1000", settled),
+            Row(f"{when}: found within 10", "", within(10)(seen.delays)),
+            Row(f"{when}: median delay", "commits", median_delay(seen.delays)),
+        ]
+    return rows
+
+
 def labelled_rows(measured: Labels | None, peer: Labels | None, name: str) -> list[Row]:
     """Return the rows of the labelled series, with bootstrap intervals of ours beside the measure."""
     table: list[tuple[str, str, Any, Any, Reach, float]] = [
@@ -325,7 +347,8 @@ def _labelled(peer: Peer | None) -> list[Row]:
         injected, resampled = read_labelled(place, "injected"), read_labelled(place, "null")
         measured = score(ours, injected, resampled)
         other = score(peer.detect, injected, resampled) if peer else None
-    return labelled_rows(measured, other, peer.name if peer else "")
+    rows = labelled_rows(measured, other, peer.name if peer else "")
+    return rows + (_look_rows(injected) if place else [])
 
 
 def main() -> None:

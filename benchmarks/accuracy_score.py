@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 from accuracy_series import Labelled
 
 __all__ = [
+    "INTERVALS",
     "REPEATS",
     "Counts",
     "Detector",
+    "Looks",
     "Online",
     "count",
     "f1",
     "false_per_1000",
     "interval",
+    "looks",
     "match",
     "median_delay",
     "online",
@@ -45,6 +48,10 @@ MEMORY: Final = 150
 
 REPEATS: Final = (1, 3, 5)
 """Runs in a row that must make a report before it counts: at once, or when it stays."""
+
+
+INTERVALS: Final = (1, 3, 5)
+"""Commits from one run to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +129,8 @@ def within(commits: int) -> Callable[[Sequence[float]], float]:
     return lambda delays: float(np.mean([delay <= commits for delay in delays]))
 
 
-def _watched(series: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
-    """Choose the series for runs at every commit: up to 120 clear changes and 50 series without a change."""
-    rng = np.random.default_rng(7)
+def _fit_to_watch(series: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
+    """Select the clear changes with commits on both sides, and the series without a change that are long enough."""
     changed = [
         item
         for item in series
@@ -133,7 +139,13 @@ def _watched(series: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]
         and item.places[0] >= 30
         and item.values.size - item.places[0] >= WATCHED
     ]
-    quiet = [item for item in series if item.kind == "zero" and item.values.size >= 80]
+    return changed, [item for item in series if item.kind == "zero" and item.values.size >= 80]
+
+
+def _watched(series: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
+    """Choose the series for runs at every commit: up to 120 clear changes and 50 series without a change."""
+    rng = np.random.default_rng(7)
+    changed, quiet = _fit_to_watch(series)
     chosen = sorted(rng.choice(len(changed), min(len(changed), 120), replace=False))
     silent = sorted(rng.choice(len(quiet), min(len(quiet), 50), replace=False))
     return [changed[row] for row in chosen], [quiet[row] for row in silent]
@@ -163,25 +175,67 @@ def _distinct(runs: Sequence[Sequence[int]], repeats: int) -> int:
     return len(counted)
 
 
+def _runs_after(item: Labelled, detect: Detector) -> tuple[list[list[int]], list[int]]:
+    """Run a detector at each commit after the change of ``item``: the places found, and where each window begins."""
+    place = item.places[0]
+    firsts = [max(0, place + k - MEMORY) for k in range(1, WATCHED + 1)]
+    windows = [item.values[first : place + k] for k, first in enumerate(firsts, start=1)]
+    return detect(windows, item.source), firsts
+
+
+def _runs_along(item: Labelled, detect: Detector) -> list[list[int]]:
+    """Run a detector at each commit of a series without a change, from the 30th to the 120th."""
+    return detect([item.values[:n] for n in range(30, min(item.values.size, 120) + 1)], item.source)
+
+
 def online(series: Sequence[Labelled], detect: Detector) -> dict[int, Online]:
     """Run a detector again at every commit, after each clear change and along series without a change.
 
     By runs in a row.
     """
     changed, quiet = _watched(series)
-    after = []
-    for item in changed:
-        place = item.places[0]
-        firsts = [max(0, place + k - MEMORY) for k in range(1, WATCHED + 1)]
-        windows = [item.values[first : place + k] for k, first in enumerate(firsts, start=1)]
-        after.append((detect(windows, item.source), firsts, place))
-    along = [
-        detect([item.values[:n] for n in range(30, min(item.values.size, 120) + 1)], item.source) for item in quiet
-    ]
+    after = [(*_runs_after(item, detect), item.places[0]) for item in changed]
+    along = [_runs_along(item, detect) for item in quiet]
     return {
         repeats: Online(
             tuple(_delay(runs, firsts, place, repeats) for runs, firsts, place in after),
             tuple((_distinct(runs, repeats), len(runs)) for runs in along),
         )
         for repeats in REPEATS
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Hold what runs after each so many commits gave, for each series and each offset of the first run.
+
+    ``delays`` has the commits until a change was found (inf: never), ``first_sights`` the distinct false places and the
+    commits watched, ``settled`` the false places that the last run still reports, with these commits.
+    """
+
+    delays: tuple[float, ...]
+    first_sights: tuple[tuple[int, int], ...]
+    settled: tuple[tuple[int, int], ...]
+
+
+def looks(series: Sequence[Labelled], detect: Detector) -> dict[int, Looks]:
+    """Run a detector after each so many commits, over all series that are fit to watch; by the interval."""
+    changed, quiet = _fit_to_watch(series)
+    seen = []
+    for item in changed:
+        runs, firsts = _runs_after(item, detect)
+        pairs = zip(runs, firsts, strict=True)
+        seen.append([any(abs(index + first - item.places[0]) <= MARGIN for index in found) for found, first in pairs])
+    along = [_runs_along(item, detect) for item in quiet]
+
+    def delay(found: Sequence[bool], interval: int, offset: int) -> float:
+        return next((k for k in range(offset + 1, WATCHED + 1, interval) if found[k - 1]), np.inf)
+
+    return {
+        interval: Looks(
+            tuple(delay(found, interval, offset) for found in seen for offset in range(interval)),
+            tuple((_distinct(runs[offset::interval], 1), len(runs)) for runs in along for offset in range(interval)),
+            tuple((len(runs[-1]), len(runs)) for runs in along),
+        )
+        for interval in INTERVALS
     }
