@@ -179,7 +179,7 @@ def test_a_trace_leads_to_all_traces_of_its_benchmark(browse: Callable[[str], Pa
     expect(page.get_by_text("They differ in")).to_have_count(0)
     row = page.get_by_role("table", name="Traces").locator("tbody tr")
     expect(row).to_contain_text("µs")
-    row.get_by_role("link").click()
+    row.get_by_role("link").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("parse")
 
 

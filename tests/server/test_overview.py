@@ -17,6 +17,7 @@ from knickpoint.ingest.file_import import import_data
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.model.alert import Alert
 from knickpoint.server import create_app
+from knickpoint.watch.alert_run.run import run_alerts
 
 LONG_AGO = "1970-01-01T00:00:00Z"
 
@@ -97,6 +98,23 @@ def test_sums_show_the_direction_of_all_traces_and_of_parts(reader: Client) -> N
     (load,) = (part for part in found["parts"] if part["value"] == "load")
     assert load["measured"][FASTER - 1] == 0
     assert load["measured"][FASTER] == 1
+
+
+def test_a_small_loss_does_not_mark_a_large_gain_of_the_same_commit_as_worse(tmp_path: Path) -> None:
+    lines = ["commit,commit_time,benchmark,unit,value"]
+    for position in range(COMMITS):
+        time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=position)
+        new = position >= SLOWER
+        for name, value in (("a", 108 if new else 100), ("b", 30 if new else 100)):
+            lines.append(f"{commit_hash(position)},{time.isoformat()},{name},ms,{value + position % 3 / 10}")
+    create_instance(tmp_path / "mixed", repositories={REPOSITORY: ""}).close()
+    with open_instance(tmp_path / "mixed") as opened:
+        import_data(opened, "\n".join(lines).encode(), source="mixed.csv", stated=Sidecar(repository=REPOSITORY))
+        run_alerts(opened.store, opened.alerts)
+        found = Client(create_app(opened)).get("/api/v1/trends", params={"by": "benchmark"}).json()
+    (mark,) = found["total"]["marks"]
+    assert (mark["direction"], mark["findings"]) == ("improvement", 2)
+    assert mark["size"] == pytest.approx(math.log(100 / 30), abs=0.02)
 
 
 def test_a_sum_of_traces_for_which_higher_is_better_rises_with_them(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,10 +28,10 @@ class TrendMarkAnswer(Answer):
     """A finding in the drawing of a sum."""
 
     index: int = Field(description="Index of its commit in `points`.")
-    direction: Direction = Field(description="Of most of the findings there.")
+    direction: Direction = Field(description="The one whose findings there have the largest sum of sizes.")
     findings: int
-    change: ChangeId = Field(description="The change of the largest of them.")
-    size: FiniteOrNull = Field(description="|ln(before / after)| of the largest of them; null if it is unknown.")
+    change: ChangeId = Field(description="The change of the largest finding in this direction.")
+    size: FiniteOrNull = Field(description="|ln(before / after)| of that finding; null if it is unknown.")
     undone: bool = Field(description="Whether the level before is back, for all of them.")
 
 
@@ -293,15 +293,25 @@ def _marks(
 def _mark(column: int, there: Sequence[ChangeMark]) -> TrendMarkAnswer:
     """Join the findings at a commit: what stands counts, unless all of them were undone."""
     counting = [mark for mark in there if not mark.undone] or there
-    largest = max(counting, key=lambda mark: (-1.0 if math.isnan(mark.size) else mark.size, mark.change_id))
+    sums: defaultdict[Direction, float] = defaultdict(float)
+    for mark in counting:
+        sums[mark.direction] += _known(mark.size)
+    direction = max(sums, key=lambda each: sums[each])
+    largest = max(
+        (mark for mark in counting if mark.direction is direction), key=lambda mark: (_known(mark.size), mark.change_id)
+    )
     return TrendMarkAnswer(
         index=column,
-        direction=Counter(mark.direction for mark in counting).most_common(1)[0][0],
+        direction=direction,
         findings=len(there),
         change=largest.change_id,
         size=largest.size,
         undone=largest.undone,
     )
+
+
+def _known(size: float) -> float:
+    return 0.0 if math.isnan(size) else size
 
 
 def _weight(mark: TrendMarkAnswer) -> tuple[bool, float, int]:

@@ -7,6 +7,7 @@ import type { Series } from "../../api/series";
 import { traceSparkline } from "../../charts/sparkline";
 import { PageElement } from "../../page-element";
 import { benchmarkRoute, type BenchmarkRoute } from "../../routes/benchmark";
+import { changeRoute } from "../../routes/change";
 import { exploreRoute } from "../../routes/explore";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
@@ -14,8 +15,8 @@ import { triageRoute } from "../../routes/triage";
 import { Resource } from "../../state/resource";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { saidOnce } from "../../templates/change-table";
+import { pointSize } from "../../templates/finding";
 import { longName, param } from "../../templates/trace-name";
-import { directedText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
 import { quote } from "../../text/query";
 import { commonParams } from "../../text/trace-names";
@@ -151,8 +152,11 @@ function renderTrace(
     <td data-label="Newest change">
       ${
         change
-          ? html`${directedText(change.headline, change.stated)}
-            ${change.condition === "present" ? nothing : html`<span class="tag">${change.condition}</span>`}`
+          ? html`<span
+              >${change.change ? html`<a href=${routeUrl(changeRoute(change.change))}>${pointSize(change)}</a>` : pointSize(change)}
+              ${change.condition === "present" ? nothing : html`<span class="tag">${change.condition}</span>`}
+              ${change.traces > 1 ? html`<span class="faint">with ${countText(change.traces - 1, "other trace")}</span>` : nothing}</span
+            >`
           : html`<span class="faint">none</span>`
       }
     </td>

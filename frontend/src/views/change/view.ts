@@ -369,7 +369,7 @@ export class ChangeView extends PageElement {
           ? html`<p>
               ${
                 only
-                  ? "No other commit lies between the last measured one with the level before and the first with the new one."
+                  ? "It is the only commit between the last measured one at the old level and the first at the new one."
                   : "The suspects are not ranked yet."
               }
             </p>`

@@ -29,7 +29,9 @@ import type { Chart } from "../../charts/chart";
 import type { ChartCandidate, ChartLine, ChartMark, ChartPatterns, ChartRange } from "../../charts/chart-data";
 import { PUBLISHED } from "../../api/published-data";
 import { PageElement } from "../../page-element";
+import { exploreRoute } from "../../routes/explore";
 import { navigate, type HistoryMode } from "../../routes/navigation";
+import { routeUrl } from "../../routes/routes";
 import { traceRoute, type TraceRoute } from "../../routes/trace";
 import { isAllowed } from "../../state/access";
 import { FirstPaint } from "../../state/first-paint";
@@ -355,9 +357,14 @@ export class TraceView extends PageElement implements TraceContext {
     );
   }
 
+  private renderUnknown(error: ApiError) {
+    return html`${errorNotice(error, error.code === 404 ? undefined : () => this.retry())}
+      <p class="part"><a class="button" href=${routeUrl(exploreRoute)}>All traces</a></p>`;
+  }
+
   override render() {
     const { changes, error } = this;
-    if (!changes) return error ? errorNotice(error, () => this.retry()) : loadingNotice("Loading the trace");
+    if (!changes) return error ? this.renderUnknown(error) : loadingNotice("Loading the trace");
     return html`
       ${renderTitle(this, changes)} ${error ? errorNotice(error, () => this.retry()) : nothing}
       ${renderPlot(this, changes)}
