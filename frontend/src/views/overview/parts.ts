@@ -193,7 +193,11 @@ export function renderNews({ news }: Overview, several: boolean) {
 export function renderStart(overview: Overview, { repository }: OverviewRoute, several: boolean) {
   const { largest, waiting, waiting_directions: directions } = overview;
   if (waiting === 0) return nothing;
-  const title = `Start here: ${countText(waiting, "change")} ${waiting === 1 ? "needs" : "need"} you`;
+  const need =
+    PUBLISHED === undefined
+      ? `${waiting === 1 ? "needs" : "need"} you`
+      : `${waiting === 1 ? "waits" : "wait"} for a decision`;
+  const title = `Start here: ${countText(waiting, "change")} ${need}`;
   return html`<section class="part start" aria-labelledby="start-title">
     <h2 id="start-title">${title}</h2>
     ${largest.length > 0 ? changeTable(largest, { repository: several, label: "The worst of them" }) : nothing}

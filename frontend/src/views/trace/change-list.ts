@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import type { ChangePoints, Finding, Statement, Status } from "../../api/client";
+import { PUBLISHED } from "../../api/published-data";
 import type { DecisionQuestion } from "../../components/decision-dialog";
 import "../../components/decision-log";
 import { changeRoute } from "../../routes/change";
@@ -156,6 +157,12 @@ function renderActions(context: TraceContext, finding: Finding) {
         ? html`${decisions}${asked("Ticket", "t", "ticket")}${asked("Note", "n", "note")}${asked("Assign", "i", "assignee")}`
         : nothing
     }
-    <button class="button small quiet" title="What the method examined here (w)" @click=${explain}>Why</button>
+    ${
+      PUBLISHED === undefined
+        ? html`<button class="button small quiet" title="What the method examined here (w)" @click=${explain}>
+            Why
+          </button>`
+        : nothing
+    }
   </div>`;
 }

@@ -1,5 +1,6 @@
 /** The keyboard shortcuts of the trace page. */
 
+import { PUBLISHED } from "../../api/published-data";
 import { pan, rangeAround, zoom } from "../../state/plot/zoom";
 import type { ShortcutGroup } from "../../state/shortcuts";
 import { patchOf, type DecisionQuestion } from "../../components/decision-dialog";
@@ -32,7 +33,9 @@ export function traceShortcuts(context: TraceContext): ShortcutGroup[] {
     {
       title: "Show",
       shortcuts: [
-        { keys: ["w"], description: "why", run: () => context.openExplanation(!why) },
+        ...(PUBLISHED === undefined
+          ? [{ keys: ["w"], description: "why", run: () => context.openExplanation(!why) }]
+          : []),
         { keys: ["G"], description: "changes that are gone", run: () => context.updateRoute({ gone: !gone }) },
         { keys: ["y"], description: "next scale", run: () => context.updateRoute({ scale: nextScale(scale) }) },
         {
