@@ -10,7 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from knickpoint.answers.change_pages import read_change_page, read_flame_graph
+from knickpoint.answers.change_pages import read_change_page
+from knickpoint.answers.flame_graphs import read_flame_graph
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.ingest import import_files
 from knickpoint.instance import Instance, create_instance, rank_new_suspects
@@ -119,7 +120,7 @@ def _reading(instance: Instance, repository: Repository) -> Iterator[Row]:
         reach=Reach.AT_MOST,
         bound=_READ_MS,
     )
-    yield Row("its flame graph, when it is not cached", "ms", _milliseconds(lambda: read_flame_graph(visible, key)))
+    yield Row("its flame graph, when it is not cached", "ms", _milliseconds(lambda: read_flame_graph(visible, instance, key)))
 
 
 def _milliseconds(work: Callable[[], object]) -> float:

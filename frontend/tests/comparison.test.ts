@@ -60,6 +60,7 @@ const found: Comparison = {
   condition: "",
   again: false,
   warnings: [],
+  profiled: [],
   selected: 13,
   compared: 13,
   false_positives: 0.01,

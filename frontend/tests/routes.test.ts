@@ -112,6 +112,7 @@ const ROUTES: readonly Route[] = [
     verdict: "unstable",
     match: "parse",
     sort: "-change0",
+    flame: "view=after&benchmark=a b",
   },
   clustersRoute,
   {

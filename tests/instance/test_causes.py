@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,18 +11,23 @@ from tests.instance.test_suspects import Story, make_repository, story
 from tests.repositories import GitRepository
 from tests.server.client import Client
 
-from knickpoint.answers.change_pages import read_change_page, read_flame_graph
+from knickpoint.answers.change_pages import read_change_page
+from knickpoint.answers.flame_graphs import read_flame_graph
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
 from knickpoint.history import Git
 from knickpoint.ingest.removal import remove_profiles
 from knickpoint.instance import rank_new_suspects
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
+from knickpoint.model.bisection import BisectionState
+from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.errors import NotSignedInError
 from knickpoint.model.statement import Statement
 from knickpoint.profiles import ProfileBuilder, ValueKind, pack_profile
 from knickpoint.server import create_app
+from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
 from knickpoint.store.profiles import ProfileWrite
 from knickpoint.watch import causes
+from knickpoint.watch.bisections import put_on_finding
 
 BEFORE = {"main;load": 0.03, "main;helper": 0.05, "main": 0.02}
 AFTER = BEFORE | {"main;helper": 0.08}
@@ -167,7 +173,7 @@ def test_what_was_said_stays_without_its_profiles_but_goes_with_wrong_ones(slowe
     rank_new_suspects(slowed.instance)
     assert stated(slowed).cause == said
     with pytest.raises(UnknownError, match="is gone"):
-        read_flame_graph(VisibleRepositories.to_local_user(store), change_of(slowed))
+        read_flame_graph(VisibleRepositories.to_local_user(store), slowed.instance, change_of(slowed))
     remove_profiles(store, [(repository, each) for each in store.profiles.all(repository)], who="ada")
     assert stated(slowed).cause == ""
 
@@ -194,4 +200,52 @@ def test_who_has_not_signed_in_reads_the_sentence_and_no_profile(slowed: Story) 
     page = read_change_page(visible, change_of(slowed))
     assert page.cause is None
     with pytest.raises(NotSignedInError, match="only known callers may read profiles"):
-        read_flame_graph(visible, change_of(slowed))
+        read_flame_graph(visible, slowed.instance, change_of(slowed))
+
+
+def ended_bisection(story: Story, *slots: int) -> str:
+    """End a search among commits that found the last one of them, and return its name."""
+    store, asked = story.world.store, datetime(2026, 4, 1, tzinfo=UTC)
+    request = BisectionRequest(story.world.repository.id, "main", slots, "quick", "d", "ann", asked)
+    stored = store.bisections.ask(request)
+    store.bisections.claim("worker", asked, 60.0)
+    place = SuspectRange("main", *slots[-2:])
+    answer = BisectionAnswer(BisectionState.CULPRIT, "found", slots[-1:], place, 0.98)
+    put_on_finding(store, stored, answer, "worker", now=asked)
+    return stored.name
+
+
+def test_two_commits_and_a_bisection_have_the_flame_graph_of_their_profiles(slowed: Story) -> None:
+    profiled(slowed)
+    profile(slowed, 25, AFTER, benchmark="render")
+    client = Client(create_app(slowed.instance))
+    base, head, later = (
+        each.commit.hash for each in slowed.world.store.commits.get(slowed.world.repository, [20, 25, 26])
+    )
+    commits = f"base={base}&head={head}"
+    assert client.get(f"/api/v1/comparison?{commits}").json()["profiled"] == ["parse"]
+    assert client.get(f"/api/v1/comparison?base={base}&head={later}").json()["profiled"] == []
+    compared = client.get(f"/api/v1/comparison/flame?{commits}").json()
+    assert (compared["benchmark"], compared["functions"][0][0]) == ("parse", "helper")
+    assert compared["sentence"].startswith("+30 ms of +30 ms in helper (/home/ci/src/x1.py:120).")
+    missing = client.get(f"/api/v1/comparison/flame?{commits}&benchmark=render")
+    assert missing.status_code == 404
+    assert "There are no profiles of 'render' at both commits" in missing.text
+
+    found = f"/api/v1/bisections/{ended_bisection(slowed, 20, 25)}"
+    assert client.get(found).json()["profiled"] == ["parse"]
+    assert client.get(f"{found}/flame").json() == compared
+
+
+def test_functions_lead_to_their_lines_at_the_forge_in_that_commit(project: GitRepository, tmp_path: Path) -> None:
+    commits = Git.at(project.directory, web="https://forge.example.org/a/b").first_parents("main")
+    for told in story(tmp_path / "instance", str(project.directory), commits):
+        profiled(told)
+        visible = VisibleRepositories.to_local_user(told.world.store)
+        flame = read_flame_graph(visible, told.instance, change_of(told))
+        pages = dict(zip((str(each[0]) for each in flame.functions), flame.pages, strict=True))
+        head = commits[25].hash
+        # There are no files of the names of the others.
+        assert pages == {
+            "helper": f"https://forge.example.org/a/b/blob/{head}/src/x1.py#L120", "load": "", "main": ""
+        }  # fmt: skip

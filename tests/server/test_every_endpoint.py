@@ -102,6 +102,7 @@ GET    /api/v1/traces/{key}/quarantined       401 200 200 200 404 200 403 200 20
 POST   /api/v1/quarantines/{quarantine}/lift  401 403 200 200 403 403 403 200 200 | 401 401 401 401 401
 GET    /api/v1/bisections                     401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/bisections/{bisection}         401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/bisections/{bisection}/flame   401 404 404 404 404 404 403 404 404 | 401 401 401 401 401
 GET    /api/v1/schedules                      401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/traces/{key}/remeasured        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 POST   /api/v1/bisections/{bisection}/stop    401 403 200 200 403 403 403 403 200 | 401 401 401 401 401
@@ -112,6 +113,7 @@ GET    /api/v1/lines                          401 200 200 200 404 200 403 200 20
 GET    /api/v1/releases                       401 200 200 200 200 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits                        401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/comparison                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
+GET    /api/v1/comparison/flame               401 404 404 404 404 404 403 404 404 | 401 401 401 401 401
 POST   /api/v1/comparison                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/clustering                     401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
 GET    /api/v1/commits/times                  401 200 200 200 404 200 403 200 200 | 401 401 401 401 401
@@ -328,6 +330,7 @@ class Served:
             "POST /mcp": {"json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}},
             "GET /api/v1/missing": of_closed,
             "GET /api/v1/comparison": {"params": {"repository": CLOSED, "base": commit_hash(20)}},
+            "GET /api/v1/comparison/flame": {"params": {"repository": CLOSED, "base": commit_hash(20)}},
             "POST /api/v1/comparison": {
                 "params": {"repository": CLOSED, "name": "mine.json"},
                 "content": json.dumps([{"name": "buried parse", "value": 1.0, "unit": "ns/iter"}]),

@@ -237,6 +237,9 @@ export interface ComparisonRequest extends ComparedRows {
   values: number;
 }
 
+/** Two commits on their lines. */
+export type ComparedCommits = Pick<ComparisonRequest, "repository" | "base" | "head" | "line" | "head_line">;
+
 /** The commit that a results file is compared with, and whether the file lacks benchmarks on purpose. */
 export interface FileComparisonRequest extends ComparedRows {
   partial: boolean;
@@ -286,6 +289,8 @@ export const api = {
     getInLines<Clustering>(apiUrl("clustering", { ...request, progress: true }), told, signal),
   comparison: (request: ComparisonRequest, signal?: AbortSignal) =>
     get<Comparison>(apiUrl("comparison", { ...request }), signal),
+  comparedFlameGraph: (commits: ComparedCommits, benchmark: string, signal?: AbortSignal) =>
+    get<FlameGraphData>(apiUrl("comparison/flame", { ...commits, benchmark }), signal),
   /** Judge the results of a file, against those of another one if there is a base; the server keeps neither. */
   fileComparison: async (
     file: File,
@@ -331,6 +336,8 @@ export const api = {
   bisections: (change: string, signal?: AbortSignal) =>
     get<Bisection[]>(apiUrl("bisections", { change, limit: 1 }), signal),
   bisection: (id: string, signal?: AbortSignal) => get<BisectionDetail>(apiUrl(`bisections/${id}`), signal),
+  foundFlameGraph: (id: string, benchmark: string, signal?: AbortSignal) =>
+    get<FlameGraphData>(apiUrl(`bisections/${id}/flame`, { benchmark }), signal),
   bisectionRecipes: (change: string, signal?: AbortSignal) =>
     get<string[]>(apiUrl(`changes/${change}/recipes`), signal),
   changePage: (change: string, signal?: AbortSignal) => get<ChangePage>(apiUrl(`changes/${change}`), signal),

@@ -122,7 +122,8 @@ async function find(from: PublishedFiles, path: string, search: URLSearchParams)
     case "ticket-marks":
       return ofTraces(from, known, path, search);
   }
-  if (path in fixed) return fixed[path];
+  const key = [path, search.get("benchmark") ?? ""].join(" ").trimEnd();
+  if (key in fixed) return fixed[key];
   const ids = search.get("ids");
   if (path === "traces" && ids !== null) {
     const found = await Promise.all(ids.split(",").map((id) => findTrace(from, known, Number(id))));

@@ -5,6 +5,7 @@ import { customElement, property, state } from "lit/decorators.js";
 import { api, toApiError, type ApiError, type BisectionDetail, type Probe } from "../api/client";
 import { PageElement } from "../page-element";
 import "./probe-plot";
+import "./profile-difference";
 import { Resource } from "../state/resource";
 import { showToast } from "../state/toasts";
 import { commitHash } from "../templates/commit";
@@ -27,6 +28,8 @@ export class BisectionPanel extends PageElement {
   @state() private recipe = "";
   @state() private failure: ApiError | undefined;
   @state() private busy = false;
+  /** Whether the profiles are open. */
+  @state() private profiles = false;
 
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly recipes = new Resource(this, {
@@ -123,6 +126,22 @@ export class BisectionPanel extends PageElement {
     }
   }
 
+  /** Where the found commit costs more than the one before it, for those who open it. */
+  private renderProfiles(found: BisectionDetail) {
+    return html`<details @toggle=${(event: Event) => (this.profiles = (event.target as HTMLDetailsElement).open)}>
+      <summary>Profiles of the commit and the one before it</summary>
+      ${
+        this.profiles
+          ? html`<kp-profile-difference
+              .about=${found.id}
+              .benchmarks=${found.profiled}
+              .load=${(benchmark: string, signal?: AbortSignal) => api.foundFlameGraph(found.id, benchmark, signal)}
+            ></kp-profile-difference>`
+          : nothing
+      }
+    </details>`;
+  }
+
   // ---- What is known
 
   private renderFound(found: BisectionDetail) {
@@ -155,7 +174,8 @@ export class BisectionPanel extends PageElement {
       }
       ${found.probe_list.length > 0 ? html`${renderBars(found)} <kp-probe-plot .found=${found}></kp-probe-plot> ${renderCommits(found)}` : nothing}
       ${found.probe_list.length > 0 ? renderProbes(found) : nothing}
-      ${found.log.length > 0 ? renderLog(found) : nothing}`;
+      ${found.log.length > 0 ? renderLog(found) : nothing}
+      ${found.profiled.length > 0 ? this.renderProfiles(found) : nothing}`;
   }
 }
 

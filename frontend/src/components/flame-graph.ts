@@ -1,4 +1,4 @@
-/** The differential flame graph of a change: that of the page which `knick profile diff --html` writes. */
+/** The differential flame graph of two versions: that of the page which `knick profile diff --html` writes. */
 
 // The files of that page: one graph, in two places.
 import { flameGraph } from "../../../src/knickpoint/profiles/page/flame.js";

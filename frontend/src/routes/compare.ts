@@ -35,6 +35,8 @@ export interface CompareRoute {
   match: string;
   /** The column that the rows are sorted by, with a minus the largest first; "" for the worst first. */
   sort: string;
+  /** What is shown of the flame graph, as that writes it; "" for the whole. */
+  flame: string;
 }
 
 const VALUES = 3;
@@ -59,6 +61,7 @@ export const compareRoute: CompareRoute = {
   verdict: "",
   match: "",
   sort: "",
+  flame: "",
 };
 
 /** More new revisions than these are no longer told apart in one table. */
@@ -88,6 +91,7 @@ export const compareFormat: RouteFormat<CompareRoute> = {
       verdict: get("verdict"),
       match: get("match"),
       sort: get("sort"),
+      flame: get("flame"),
     };
   },
   format: (route) =>
@@ -109,5 +113,6 @@ export const compareFormat: RouteFormat<CompareRoute> = {
       ["verdict", route.verdict],
       ["match", route.match],
       ["sort", route.sort],
+      ["flame", route.flame],
     ]),
 };

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from knickpoint.answers.base import Answer, BisectionId, ChangeId, FiniteOrNull, Text
 from knickpoint.answers.commits import CommitAnswer, commit_answer
+from knickpoint.answers.flame_graphs import FlameGraphAnswer, profiled_benchmarks, read_flame_graph_of_commits
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
 from knickpoint.instance import Instance
 from knickpoint.instance.bisections import fitting_recipes, request_bisection, stop_bisection
@@ -118,6 +119,10 @@ class BisectionDetailAnswer(BisectionAnswer):
     devices: list[str] = Field(description="The machines that take its probes now.")
     queue: int = Field(description="Bisections that run or wait before this one.")
     seconds_left: float | None = Field(description="An estimate; null where there is none.")
+    profiled: list[str] = Field(
+        description="Benchmarks with profiles of the culprit and of the commit before it; none for callers who may not "
+        "read profiles."
+    )
 
 
 class BisectionRequest(Answer):
@@ -301,7 +306,33 @@ def _detail(visible: VisibleRepositories, repository: Repository, found: StoredB
         devices=list(found.devices),
         queue=0 if found.state.ended else len(before),
         seconds_left=found.seconds_left,
+        profiled=profiled_benchmarks(visible, repository, ends) if (ends := _found_ends(found)) else [],
     )
+
+
+def read_found_flame_graph(
+    visible: VisibleRepositories, instance: Instance, key: int, benchmark: str = ""
+) -> FlameGraphAnswer:
+    """Return the differential flame graph of the commit that a bisection found, against the one before it.
+
+    Raises:
+        FormatError: a profile is damaged.
+        NotSignedInError: the caller may not read profiles.
+        UnknownError: there is no such bisection that the caller may see, it found no commit, or there are no profiles
+            of the benchmark at both commits.
+    """
+    repository, found = _visible(visible, key)
+    ends = _found_ends(found)
+    if ends is None:
+        raise UnknownError(f"the bisection {found.name} found no commit", where=found.name, remedy="Wait for its end.")
+    return read_flame_graph_of_commits(visible, instance, repository, ends, benchmark)
+
+
+def _found_ends(found: StoredBisection) -> tuple[int, int] | None:
+    """Return the slots of the commit before the first culprit and of the culprit, None where none was found."""
+    slots = found.request.slots
+    places = [slots.index(slot) for slot in found.answer.culprits if slot in slots[1:]]
+    return (slots[min(places) - 1], slots[min(places)]) if places else None
 
 
 def _unit(probe: JournalProbe, trace: str) -> str:

@@ -16,12 +16,10 @@ from knickpoint.answers.visible_repositories import UnknownError, VisibleReposit
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import Action, Condition, Decision, Status
 from knickpoint.model.commit import Repository
-from knickpoint.model.errors import StoreError
 from knickpoint.model.notification import AnnouncementKind
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.profiles import StoredCause
-from knickpoint.watch.causes import compare, read_pair
 
 _MEMBERS: Final = 5
 _MOST_EARLIER: Final = 5
@@ -94,25 +92,6 @@ class CauseAnswer(Answer):
     )
 
 
-class FlameGraphAnswer(Answer):
-    """The stacks before and after a change in one tree, and the functions in them; costs are means of the profiles."""
-
-    sentence: str
-    benchmark: str
-    unit: str
-    divisor: float = Field(description="Costs over it are in the unit.")
-    whole: float = Field(description="The larger of the whole costs before and after.")
-    note: str = Field(description="What was left out, empty if nothing was.")
-    functions: list[list[str | float]] = Field(
-        description="Name, place, former name, own cost before and after, cost with calls before and after, what it "
-        "explains of the difference, at least, at most, what it is, and the partner that cost moved from or to."
-    )
-    parents: list[int] = Field(description="Stacks, callers before callees: the place of the caller, -1 for none.")
-    frames: list[int] = Field(description="The function of each stack.")
-    before: list[float] = Field(description="Cost before of each stack, with all that it calls.")
-    after: list[float]
-
-
 class ChangePageAnswer(Answer):
     """One change, wherever it is listed, with what there is to know of it."""
 
@@ -153,39 +132,6 @@ def read_change_page(visible: VisibleRepositories, key: int) -> ChangePageAnswer
         ],
         cause=_cause(store.profiles.causes([key]).get(key)) if visible.reads_profiles else None,
     )
-
-
-def read_flame_graph(visible: VisibleRepositories, key: int, benchmark: str = "") -> FlameGraphAnswer:
-    """Read the flame graph of a change, of the benchmark that its sentence is about or of another one.
-
-    Raises:
-        FormatError: a profile is damaged.
-        NotSignedInError: the caller may read the change, but not its profiles.
-        UnknownError: there is no such change that the caller may read, or it has no profiles of the benchmark any more.
-    """
-    from knickpoint.profiles.flame_page import flame_data
-
-    visible.of_change(key)
-    visible.require_profiles()
-    cause = visible.store.profiles.causes([key]).get(key)
-    about = (
-        next((each for each in cause.body.get("benchmarks", ()) if benchmark in {"", each["benchmark"]}), None)
-        if cause
-        else None
-    )
-    found_points = visible.store.findings.points([about["point"]] if about else [])
-    point = next((each for each in found_points if each.change_id == key), None)
-    if about is None or point is None:
-        named = f" of {benchmark!r}" if benchmark else ""
-        raise UnknownError(
-            f"there are no profiles{named} before and after the change", where=f"R{key}", remedy="Import some of both."
-        )
-    try:
-        before, after = read_pair(visible.store, (about["before"], about["after"]))
-    except StoreError as error:
-        raise UnknownError(error.message, where=f"R{key}", remedy=error.remedy) from error
-    found = compare(before, after, point)
-    return FlameGraphAnswer(sentence=found.sentence, benchmark=about["benchmark"], **flame_data(found, before, after))
 
 
 def _cause(found: StoredCause | None) -> CauseAnswer | None:

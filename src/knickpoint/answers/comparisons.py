@@ -12,6 +12,7 @@ from pydantic import Field
 
 from knickpoint.answers.base import Answer, FiniteOrNull
 from knickpoint.answers.commits import CommitAnswer, commit_answer
+from knickpoint.answers.flame_graphs import FlameGraphAnswer, profiled_benchmarks, read_flame_graph_of_commits
 from knickpoint.answers.trends import MOST_PARTS, SUITE_PARAMS
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.gate import GateOptions, GateReport, Standing, judge_commits, judge_files, judge_upload
@@ -138,6 +139,9 @@ class ComparisonAnswer(Answer):
         description="Share of unchanged commits at which any of the traces regresses by its values."
     )
     replayed: int = Field(description="Past commits that the bars come from.")
+    profiled: list[str] = Field(
+        default=[], description="Benchmarks with profiles of both commits; none for callers who may not read profiles."
+    )
     total: int = Field(description="Traces that the list has in all.")
     by: str = Field(description="The param that parts the list into suites, empty for one list.")
     suites: list[ComparedSuiteAnswer] = Field(description="The suites, that with the worst trace first.")
@@ -293,6 +297,18 @@ class UploadedRequest:
     listed: ListRequest
 
 
+@dataclass(frozen=True, slots=True)
+class FlameGraphRequest:
+    """The two commits whose profiles are compared, a revision on a line each; "" is the first benchmark with both."""
+
+    repository: str
+    line: str
+    head_line: str
+    base: str
+    head: str
+    benchmark: str
+
+
 def compare(visible: VisibleRepositories, instance: Instance, wanted: ComparisonRequest) -> ComparisonAnswer:
     """Return the verdicts on the traces of a query.
 
@@ -316,7 +332,29 @@ def compare(visible: VisibleRepositories, instance: Instance, wanted: Comparison
     options = GateOptions(wanted.query, wanted.summary)
     report = judge_commits(instance, base, head, ids.tolist(), options, values=wanted.values)
     sides = _commit_side(store, base), _commit_side(store, head)
-    return _answer(base_line.repository.name, sides, report, wanted, selected=len(ids))
+    profiled = profiled_benchmarks(visible, base_line.repository, _slots(base, head))
+    return _answer(base_line.repository.name, sides, report, wanted, selected=len(ids), profiled=profiled)
+
+
+def read_compared_flame_graph(
+    visible: VisibleRepositories, instance: Instance, wanted: FlameGraphRequest
+) -> FlameGraphAnswer:
+    """Return the differential flame graph of two commits.
+
+    Raises:
+        FormatError: a profile is damaged.
+        HistoryError: there is no such repository, line or commit, or a commit is not on its line.
+        NotSignedInError: the caller may not read profiles.
+        UnknownError: there are no profiles of the benchmark at both commits.
+    """
+    base_line = visible.line(wanted.repository, wanted.line)
+    head_line = visible.line(wanted.repository, wanted.head_line) if wanted.head_line else base_line
+    base, head = find_revision(instance, base_line, wanted.base), find_revision(instance, head_line, wanted.head)
+    return read_flame_graph_of_commits(visible, instance, base_line.repository, _slots(base, head), wanted.benchmark)
+
+
+def _slots(base: LinePosition, head: LinePosition) -> tuple[int, int]:
+    return base.line.slots[base.position], head.line.slots[head.position]
 
 
 def compare_uploaded(
@@ -401,6 +439,7 @@ def _answer(
     wanted: ComparisonRequest | UploadedRequest,
     *,
     selected: int | None = None,
+    profiled: list[str] | None = None,
 ) -> ComparisonAnswer:
     """Return the answer.
 
@@ -421,6 +460,7 @@ def _answer(
         selected=compared if selected is None else selected,
         compared=compared,
         counts=dict(report.results.counts),
+        profiled=profiled or [],
         mean=mean_change(report.benchmarks),
     )
 

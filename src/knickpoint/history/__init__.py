@@ -26,6 +26,7 @@ from knickpoint.history.lookups import (
     read_touched_files,
     remote_address,
 )
+from knickpoint.history.source_pages import SourcePages
 
 __all__ = [
     "Authorship",
@@ -35,6 +36,7 @@ __all__ = [
     "Git",
     "NumberPattern",
     "OrderKey",
+    "SourcePages",
     "changed_order",
     "extend_line",
     "find_commit",

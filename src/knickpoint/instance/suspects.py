@@ -24,7 +24,7 @@ def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
     from knickpoint.watch.causes import update_causes
     from knickpoint.watch.suspects.update import update_suspects
 
-    open_git = _git_source(instance)
+    open_git = git_source(instance)
     caused = update_causes(instance.store, open_git)
     return update_suspects(instance.store, open_git, everything=everything, also=caused)
 
@@ -37,11 +37,11 @@ def preview_new_suspects(instance: Instance) -> Mapping[int, Suspects]:
     """
     from knickpoint.watch.suspects.update import rank_stale
 
-    batches = rank_stale(instance.store, _git_source(instance))
+    batches = rank_stale(instance.store, git_source(instance))
     return {each.id: suspects for batch in batches for each, suspects in batch.items()}
 
 
-def _git_source(instance: Instance) -> Callable[[Repository], Git | None]:
+def git_source(instance: Instance) -> Callable[[Repository], Git | None]:
     """Return a function that opens the git repositories that the instance configures."""
 
     def open_git(repository: Repository) -> Git | None:

@@ -19,7 +19,7 @@ from knickpoint.profiles.attribution import CostState, FunctionChange
 from knickpoint.profiles.difference import Difference, Measured, difference
 from knickpoint.profiles.flame_page import flame_page
 from knickpoint.profiles.packed import pack_profile, unpack_profile
-from knickpoint.profiles.profile import Cost, Profile, ProfileBuilder, ValueKind
+from knickpoint.profiles.profile import Cost, Profile, ProfileBuilder, ValueKind, is_library_file
 from knickpoint.profiles.reading import FORMATS, find_profile, read_profile
 from knickpoint.profiles.scatter import CostChange
 
@@ -37,6 +37,7 @@ __all__ = [
     "difference",
     "find_profile",
     "flame_page",
+    "is_library_file",
     "pack_profile",
     "read_profile",
     "unpack_profile",

@@ -60,6 +60,11 @@ TIME_UNITS: Final = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 
 """Names of units of time in profiles → seconds."""
 
 
+def is_library_file(file: str) -> bool:
+    """Whether a file belongs to a library or the runtime, by its path."""
+    return bool(_LIBRARY.search(file))
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """The cost of each frame: of its own code (``own``), and with what it calls (``total``), recursion counted once."""
@@ -138,7 +143,7 @@ class Profile:
     @cached_property
     def is_library(self) -> NDArray[np.bool_]:
         """Whether each frame belongs to a library or the runtime; if no frame has a file of its own, none does."""
-        found = np.array([bool(_LIBRARY.search(file)) for file in self.files], dtype=bool)
+        found = np.array([is_library_file(file) for file in self.files], dtype=bool)
         return np.zeros_like(found) if found.all() else found
 
     @cached_property

@@ -17,6 +17,7 @@ from knickpoint.answers import (
     commit_reports,
     commits,
     explanations,
+    flame_graphs,
     health,
     me,
     overview,
@@ -244,13 +245,17 @@ class _Reader:
         page = change_pages.read_change_page(self.visible, change)
         yield f"changes/{name}", _plain(page)
         if page.cause is not None:
-            yield f"changes/{name}/flame", _plain(change_pages.read_flame_graph(self.visible, change))
+            yield f"changes/{name}/flame", _plain(flame_graphs.read_flame_graph(self.visible, self._instance, change))
         yield f"changes/{name}/suspects", _plain(suspects.list_suspects(self.visible, change))
         yield f"changes/{name}/recipes", []
         found = bisections.list_bisections(self.visible, "", (), change, 1)
         yield f"bisections {name}", [_plain(each) for each in found]
         for each in found:
-            yield f"bisections/B{each.id}", _plain(bisections.find_bisection(self.visible, each.id))
+            detail = bisections.find_bisection(self.visible, each.id)
+            yield f"bisections/B{each.id}", _plain(detail)
+            for benchmark in detail.profiled:
+                graph = bisections.read_found_flame_graph(self.visible, self._instance, each.id, benchmark)
+                yield f"bisections/B{each.id}/flame {benchmark}", _plain(graph)
 
     def commits(self, line: Line) -> Iterator[Any]:
         """Yield all commits of a line in its order."""

@@ -120,6 +120,15 @@ class ProfileTable:
         with self._database.reading() as connection:
             return [_stored(row) for row in connection.execute(query.order_by(table.c.id))]
 
+    def at(self, repository: Repository, slots: Collection[int]) -> list[StoredProfile]:
+        """Return the profiles of some commits, those that arrived first."""
+        query = select(*_COLUMNS).where(
+            table.c.repository_id == repository.id, self._database.among(table.c.slot, "wanted")
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(table.c.id), {"wanted": self._database.listed(sorted(slots))})
+            return [_stored(row) for row in rows]
+
     def content(self, digest: str) -> bytes:
         """Return the columns of a profile.
 

@@ -136,34 +136,49 @@ def profile_pairs(
     return list(found.values())
 
 
+def profiles_of_commits(
+    profiles: Iterable[StoredProfile], before: int, after: int
+) -> dict[str, tuple[list[StoredProfile], list[StoredProfile]]]:
+    """Return benchmark → the profiles of two commits, each given by its slot; benchmarks without both are left out."""
+    found: dict[str, tuple[list[StoredProfile], list[StoredProfile]]] = {}
+    for each in profiles:
+        if each.slot in {before, after}:
+            found.setdefault(each.benchmark, ([], []))[each.slot == after].append(each)
+    best = {name: _of_one_profiler(*sides) for name, sides in sorted(found.items())}
+    return {name: sides for name, sides in best.items() if sides is not None}
+
+
 def _best_pair(
     point: ChangePoint, before: Mapping[StoredProfile, int], after: Mapping[StoredProfile, int]
 ) -> ProfilePair | None:
-    """Return the profiles of one profiler, those of the trace's own unit or of exact values rather than others.
+    """Return the profiles of one profiler on both sides of a change.
 
     Each side maps a profile to its distance from the change in commits, which is negative on the other side.
     """
+    sides = [[each for each, distance in side.items() if distance >= 0] for side in (before, after)]
+    best = _of_one_profiler(sides[0], sides[1], point.unit)
+    if best is None:
+        return None
+    return ProfilePair(point, _benchmark(point.key), _nearest(best[0], before), _nearest(best[1], after))
+
+
+def _of_one_profiler(
+    before: Iterable[StoredProfile], after: Iterable[StoredProfile], unit: str = ""
+) -> tuple[list[StoredProfile], list[StoredProfile]] | None:
+    """Return the profiles of one profiler, those of the trace's ``unit`` or of exact values rather than others."""
     sides: tuple[dict[Any, list[StoredProfile]], ...] = ({}, {})
     for side, several in zip(sides, (before, after), strict=True):
-        for each, distance in several.items():
-            if distance >= 0:
-                side.setdefault((each.params, each.format, each.kind, each.unit), []).append(each)
+        for each in several:
+            side.setdefault((each.params, each.format, each.kind, each.unit), []).append(each)
     common = sorted(sides[0].keys() & sides[1].keys())
-    if not common:
-        return None
-    dimension = read_unit(point.unit).dimension
+    dimension = read_unit(unit).dimension if unit else None
 
     def rank(key: tuple[str, str, str, str]) -> tuple[bool, bool, int]:
         same = read_unit(key[3]).dimension == dimension
         return same, ValueKind(key[2]).is_exact, min(len(sides[0][key]), len(sides[1][key]))
 
-    best = max(common, key=rank)
-    return ProfilePair(
-        point,
-        _benchmark(point.key),
-        _nearest(sides[0][best], before),
-        _nearest(sides[1][best], after),
-    )
+    best = max(common, key=rank, default=None)
+    return None if best is None else (sides[0][best], sides[1][best])
 
 
 def _nearest(profiles: Sequence[StoredProfile], distances: Mapping[StoredProfile, int]) -> tuple[StoredProfile, ...]:

@@ -22,6 +22,7 @@ import { conditionText, markdownOf, meanText, rangeText, sideName, verdictCounts
 import { countText, grouped, percentText } from "../../text/numbers";
 import { commonParams } from "../../text/trace-names";
 import "../../components/commit-field";
+import "../../components/profile-difference";
 import { comparedTable } from "./rows";
 import { selectRows } from "./selected-rows";
 
@@ -290,7 +291,28 @@ export class CompareView extends PageElement {
         </p>
         ${first.warnings.map((text) => html`<p class="faint">${text}</p>`)}
       </section>
-      ${this.renderTools(first)} ${this.renderRows(found)}`;
+      ${this.renderTools(first)} ${this.renderRows(found)} ${found.map((each) => this.renderProfiles(each))}`;
+  }
+
+  /** Where the cost changed, if both commits have profiles of a benchmark. */
+  private renderProfiles({ repository, base, head, profiled }: Comparison) {
+    if (!base.commit || !head.commit || profiled.length === 0) return nothing;
+    const [line, head_line] = [base.line, head.line];
+    const commits = { repository, base: base.commit.hash, head: head.commit.hash, line, head_line };
+    const title = `profiles-${head.commit.hash}`;
+    return html`<section class="part" aria-labelledby=${title}>
+      <h2 id=${title}>
+        Where the cost changed${this.route.more.length > 0 ? html`: ${commitHash(head.commit, repository)}` : nothing}
+      </h2>
+      <kp-profile-difference
+        class="inner"
+        .about=${`${base.commit.hash} ${head.commit.hash}`}
+        .benchmarks=${profiled}
+        .shown=${this.route.flame}
+        .load=${(benchmark: string, signal?: AbortSignal) => api.comparedFlameGraph(commits, benchmark, signal)}
+        @kp-flame=${(event: CustomEvent<string>) => navigate({ ...this.route, flame: event.detail }, "replace")}
+      ></kp-profile-difference>
+    </section>`;
   }
 
   private renderSide({ commit, line, file, runs }: Comparison["base"], repository: string) {
@@ -413,7 +435,7 @@ export class CompareView extends PageElement {
 /** What the server is asked, whatever order and filter the page shows it in. */
 function asked(route: CompareRoute): string {
   const changed = route.more.length === 0 && !route.all && !route.verdict;
-  return routeUrl({ ...route, all: !changed, verdict: "", match: "", sort: "" });
+  return routeUrl({ ...route, all: !changed, verdict: "", match: "", sort: "", flame: "" });
 }
 
 const MEAN_TITLE =

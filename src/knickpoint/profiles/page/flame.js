@@ -192,16 +192,24 @@ export function flameGraph(root, data, { keys, isDark, read, write }) {
     describe();
   }
 
+  // The name of a place, which leads to its line at the forge where `pages` has one.
+  function placeOf(place) {
+    const page = data.pages?.[place] ?? "";
+    if (!/^https?:/.test(page)) return functions[place][PLACE];
+    const link = Object.assign(document.createElement("a"), { href: page, target: "_blank", rel: "noopener", textContent: functions[place][PLACE] });
+    return link;
+  }
+
   function describe() {
     const place = state.selected, fn = functions[tree.functions[place]];
     const before = tree.before[place], after = tree.after[place];
     const parts = [`${title(place)}: ${amount(before)} → ${amount(after)}, ${signed(after - before)} ${unit}${before ? ` (${percent(before, after)})` : ""}.`];
     if (fn) {
-      if (fn[PLACE]) parts.push(fn[PLACE] + ".");
+      if (fn[PLACE]) parts.push(placeOf(tree.functions[place]), ".");
       if (fn[FORMER]) parts.push(`${fn[FORMER]} before.`);
       parts.push(`The function itself: ${signed(fn[OWN_AFTER] - fn[OWN_BEFORE])} ${unit}, ${fn[STATE]}${fn[PARTNER] ? ` ${fn[PARTNER]}` : ""}.`);
     }
-    detail.textContent = parts.join(" ");
+    detail.replaceChildren(...parts.flatMap((part, at) => at && part !== "." ? [" ", part] : [part]));
   }
 
   function refresh(rebuild) {
@@ -320,7 +328,8 @@ export function flameGraph(root, data, { keys, isDark, read, write }) {
     cells.forEach((content, column) => {
       const cell = document.createElement("td"), small = document.createElement("small");
       cell.append(content);
-      small.textContent = column === 0 ? [fn[PLACE], fn[FORMER] && `${fn[FORMER]} before`].filter(Boolean).join(", ") : column === 4 ? interval : "";
+      if (column === 0) small.append(...[placeOf(place), fn[PLACE] && fn[FORMER] ? ", " : "", fn[FORMER] && `${fn[FORMER]} before`].filter(Boolean));
+      if (column === 4) small.textContent = interval;
       if (small.textContent) cell.append(small);
       line.append(cell);
     });

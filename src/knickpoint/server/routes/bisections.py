@@ -17,8 +17,10 @@ from knickpoint.answers.bisections import (
     list_bisections,
     list_recipes,
     list_remeasured,
+    read_found_flame_graph,
     stop,
 )
+from knickpoint.answers.flame_graphs import FlameGraphAnswer
 from knickpoint.model.bisection import BisectionState
 from knickpoint.server.callers import Measurer
 from knickpoint.server.routes.dependencies import (
@@ -51,6 +53,20 @@ def get_bisections(
 def get_bisection(visible: Visible, bisection: BisectionKey) -> BisectionDetailAnswer:
     """Return everything about one bisection: probability of each commit, probes, log, devices, time left."""
     return find_bisection(visible, bisection)
+
+
+@router.get("/bisections/{bisection}/flame")
+def get_found_flame_graph(
+    visible: Visible,
+    instance: RequestInstance,
+    bisection: BisectionKey,
+    benchmark: Annotated[str, Query(description="Default: the first one with profiles of both commits.")] = "",
+) -> FlameGraphAnswer:
+    """Return the differential flame graph of the commit that a bisection found, against the one before it.
+
+    Only known callers may read it, unless `public_profiles` of `[access]` says otherwise.
+    """
+    return read_found_flame_graph(visible, instance, bisection, benchmark)
 
 
 @router.post("/bisections/{bisection}/stop")

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from knickpoint.answers.base import ChangeId, ChangePointId
-from knickpoint.answers.change_pages import ChangePageAnswer, FlameGraphAnswer, read_change_page, read_flame_graph
+from knickpoint.answers.change_pages import ChangePageAnswer, read_change_page
 from knickpoint.answers.changes import (
     FEW_MEMBERS,
     ChangesAnswer,
@@ -21,6 +21,7 @@ from knickpoint.answers.changes import (
 )
 from knickpoint.answers.clusters import ClustersAnswer, list_clusters
 from knickpoint.answers.filters import ListFilter
+from knickpoint.answers.flame_graphs import FlameGraphAnswer, read_flame_graph
 from knickpoint.answers.members import MembersAnswer
 from knickpoint.answers.suspects import SuspectsAnswer, list_suspects
 from knickpoint.answers.tickets import TrackerAnswer, list_trackers, with_new_ticket
@@ -123,7 +124,9 @@ def get_change(visible: Visible, change: ChangeKey) -> ChangePageAnswer:
 def get_flame_graph(
     request: Request,
     visible: Visible,
+    instance: RequestInstance,
     cache: Cache,
+    *,
     change: ChangeKey,
     benchmark: Annotated[str, Query(description="Default: the benchmark that the cause of the change is about.")] = "",
 ) -> Response:
@@ -133,7 +136,7 @@ def get_flame_graph(
     """
     visible.require_profiles()
     question = ("flame", change, benchmark, visible.extent)
-    build = partial(read_flame_graph, visible, change, benchmark)
+    build = partial(read_flame_graph, visible, instance, change, benchmark)
     return cache.get(visible.store, question, build).response(request)
 
 

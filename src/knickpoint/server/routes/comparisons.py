@@ -9,11 +9,14 @@ from fastapi import APIRouter, Query, Request
 from knickpoint.answers.comparisons import (
     ComparisonAnswer,
     ComparisonRequest,
+    FlameGraphRequest,
     ListRequest,
     UploadedRequest,
     compare,
     compare_uploaded,
+    read_compared_flame_graph,
 )
+from knickpoint.answers.flame_graphs import FlameGraphAnswer
 from knickpoint.server.progress_responses import while_waited_for
 from knickpoint.server.routes.dependencies import (
     MOST,
@@ -89,6 +92,26 @@ def get_comparison(
             ListRequest(changed, by_suite, first, limit),
         ),
     )
+
+
+@router.get("/comparison/flame")
+def get_compared_flame_graph(
+    visible: Visible,
+    instance: RequestInstance,
+    *,
+    base: Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")],
+    head: Annotated[str, Query(max_length=1000, description=f"The new commit. {_REVISION}")] = "newest",
+    repository: RepositoryName = "",
+    line: LineName = "",
+    head_line: Annotated[str, Query(description="Name of the line of the head. Default: that of the base.")] = "",
+    benchmark: Annotated[str, Query(description="Default: the first one with profiles of both commits.")] = "",
+) -> FlameGraphAnswer:
+    """Return the differential flame graph of two commits, from their profiles.
+
+    Only known callers may read it, unless `public_profiles` of `[access]` says otherwise.
+    """
+    wanted = FlameGraphRequest(repository, line, head_line, base, head, benchmark)
+    return read_compared_flame_graph(visible, instance, wanted)
 
 
 @router.post("/comparison", openapi_extra=RESULTS_BODY)
