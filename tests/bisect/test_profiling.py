@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from knickpoint.bisect.profiling import ProfilerError, fold_perf_script, read_profiler, record_profiles
+from knickpoint.bisect.profiling import ProfilerError, check_profiler, read_profiler, record_profiles
 from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
-from knickpoint.model.errors import InputError
+from knickpoint.model.errors import ConfigError, InputError
 
 RECIPE = RecipeSettings("test", measure=("python3", "bench.py", "--fast"), results=("out.json",), repeats=3)
 
@@ -91,17 +92,16 @@ def test_a_missing_or_forbidden_profiler_is_named(
         record_profiles(read_profiler(profiler), RECIPE, lambda *_: _result(outcome, reason), tmp_path)
 
 
-def test_what_perf_prints_becomes_folded_stacks() -> None:
-    printed = """bench
-\t    5594 parse_row+0x1f (/usr/bin/bench)
-\t    11aa main+0x3 (/usr/bin/bench)
-
-bench
-\t    5594 parse_row+0x22 (/usr/bin/bench)
-\t    11aa main+0x3 (/usr/bin/bench)
-
-bench
-\t    7f11 [unknown] (/usr/lib/libc.so.6)
-
-"""
-    assert fold_perf_script(printed) == "[/usr/lib/libc.so.6] 1\nmain;parse_row 2\n"
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"profiler": "gprof"}, "profiler: 'gprof' is no known profiler"),
+        ({"profiler": "cprofile", "measure": ("make",)}, "profiler: cProfile profiles a script or a module of Python"),
+        ({"profiler": "py-spy", "results": ()}, "probes that pass or fail have none"),
+    ],
+)
+def test_the_profiler_of_a_recipe_is_checked_with_its_place(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as refused:
+        check_profiler(replace(RECIPE, **changes), "knickpoint.toml, [bisect.quick]")  # type: ignore[arg-type]
+    assert refused.value.where == "knickpoint.toml, [bisect.quick]"
+    check_profiler(replace(RECIPE, profiler="cprofile"), "")

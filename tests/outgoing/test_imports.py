@@ -44,7 +44,6 @@ _ALLOWED = {
     "demo/measurement.py": {"subprocess"},  # git in a new directory, and the program of the demonstration
     "bisect/runner/command.py": {"subprocess"},  # the commands of a recipe
     "bisect/pool/probe_run.py": {"subprocess"},  # each probe is a process of its own
-    "bisect/profiling.py": {"subprocess"},  # perf script, for the samples of perf
     "bisect/runner/planting.py": {"subprocess"},  # the command of a recipe, with pauses in it
     "instance/attempts.py": {"subprocess"},  # the process that makes the attempts of a session
     "bisect/pool/access.py": {"distributed"},  # to the scheduler of the configuration, with its certificates only

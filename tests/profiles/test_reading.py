@@ -444,3 +444,28 @@ def test_a_packed_call_graph_keeps_what_it_states() -> None:
     assert again.stated is not None
     assert again.cost.total.tolist() == found.cost.total.tolist()
     assert again.lines.tolist() == found.lines.tolist()
+
+
+PERF = """bench
+\t    5594 parse_row+0x1f (/usr/local/bin/bench)
+\t    11aa main+0x3 (/usr/local/bin/bench)
+
+bench  1234 [001] 5678.123456:     250000 cpu-clock:
+\t    5594 operator() (const char*)+0x22 (/usr/local/bin/bench)
+\t    11aa main+0x3 (/usr/local/bin/bench)
+
+bench
+\t    7f11 [unknown] (/usr/lib/libc.so.6)
+"""
+
+
+def test_what_perf_script_prints_is_read() -> None:
+    profile = read_profile(PERF.encode(), "perf.txt")
+    assert (profile.format, profile.kind, profile.total) == ("perf script", ValueKind.COUNT, 3.0)
+    assert dict(zip(profile.names, profile.cost.own.tolist(), strict=True)) == {
+        "parse_row": 1.0, "main": 0.0, "operator() (const char*)": 1.0, "[/usr/lib/libc.so.6]": 1.0
+    }  # fmt: skip
+    assert set(profile.files) == {"", "/usr/lib/libc.so.6"}
+    with pytest.raises(FormatError, match="perf script -F comm,ip,sym,dso") as refused:
+        read_profile(PERF.replace("11aa main", "main").encode(), "perf.txt")
+    assert refused.value.where == "perf.txt, line 3"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -9,6 +10,8 @@ from typing import Final, Protocol
 from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import ProbeResult, Target
+from knickpoint.model.params import decode_key
+from knickpoint.model.quantity_text import trace_name
 
 # The job of one probe: what a device needs to know to make it, and nothing else.
 
@@ -63,10 +66,25 @@ class ProbeJob:
 BENCHMARKS: Final = "{benchmarks}"
 """In a measure command or a variable: a pattern of the benchmarks to run."""
 
+OUT: Final = "{out}"
+"""In the command of a profiler: the file to write."""
+
+PROFILE_FILE: Final = ".knickpoint.profile"
+"""That file, in the worktree; some profilers add the number of each process."""
+
 BUILD: Final = "{build}"
 """In a build command: the number of the build, 1 where a commit is built once."""
 
 BUILD_VARIABLE: Final = "KNICKPOINT_BUILD"
+
+
+_SPECIAL: Final = re.compile(r"[.^$*+?()[\]{}|\\]")
+
+
+def benchmark_pattern(traces: Sequence[str]) -> str:
+    """Write a regular expression that finds the names of benchmarks, and no more than all tools read."""
+    names = dict.fromkeys(trace_name(decode_key(trace))[0] for trace in traces)
+    return f"({'|'.join(_SPECIAL.sub(lambda found: chr(92) + found[0], name) for name in names)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from knickpoint.bisect.job import BENCHMARKS, OUT, PROFILE_FILE
 from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
-from knickpoint.model.errors import InputError, KnickpointError
+from knickpoint.model.errors import ConfigError, InputError, KnickpointError
 
 if TYPE_CHECKING:
     from knickpoint.profiles import Profile
@@ -22,9 +21,10 @@ PROFILES: Final = 5
 """Profiles a side: five are good, see ``docs/guide/profiles.md``."""
 _EXACT_PROFILES: Final = 2
 
-_OUT: Final = "{out}"
 _COMMAND: Final = "{command}"
-_PERF_SECONDS: Final = 600
+_PERF: Final = (
+    'perf record -q -g -o "$0.data" -- "$@" && perf script -i "$0.data" -F comm,ip,sym,dso >"$0" && rm "$0.data"'
+)
 _PYTHON_OPTIONS: Final = frozenset({"-X", "-W"})
 """Options of Python that have a value in the word behind them."""
 
@@ -35,14 +35,18 @@ class ProfilerError(KnickpointError):
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """A profiler: the words of its command, with ``{out}`` and ``{command}``, and what to do where it is forbidden."""
+    """A profiler: the words of its command, with ``{out}`` and ``{command}``, and what to do where it is forbidden.
+
+    ``program`` is what has to be installed, "" for the first word of the command.
+    """
 
     name: str
     words: tuple[str, ...]
     remedy: str
     profiles: int = PROFILES
+    program: str = ""
 
-    def over(self, measure: Sequence[str], out: Path) -> tuple[str, ...]:
+    def over(self, measure: Sequence[str], out: Path | str) -> tuple[str, ...]:
         """Return the command that profiles ``measure`` and writes into ``out``.
 
         Raises:
@@ -52,7 +56,7 @@ class Profiler:
             return _with_cprofile(measure, out)
         found: list[str] = []
         for word in self.words:
-            found += measure if word == _COMMAND else [word.replace(_OUT, str(out))]
+            found += measure if word == _COMMAND else [word.replace(OUT, str(out))]
         return tuple(found)
 
 
@@ -61,19 +65,20 @@ _KNOWN: Final[Mapping[str, Profiler]] = {
     for each in (
         Profiler(
             "py-spy",
-            ("py-spy", "record", "--format", "raw", "--rate", "250", "--subprocesses", "-o", _OUT, "--", _COMMAND),
+            ("py-spy", "record", "--format", "raw", "--rate", "250", "--subprocesses", "-o", OUT, "--", _COMMAND),
             "Install it with pip install py-spy. In a container it needs --cap-add SYS_PTRACE.",
         ),
         Profiler(
             "perf",
-            ("perf", "record", "-q", "-g", "-o", _OUT, "--", _COMMAND),
+            ("sh", "-c", _PERF, OUT, _COMMAND),
             "Install perf (linux-perf), and allow it with sysctl kernel.perf_event_paranoid=1; in a container it needs "
             "--cap-add PERFMON. Callgrind needs no permission.",
+            program="perf",
         ),
         Profiler(
             "callgrind",
             (
-                *("valgrind", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={_OUT}.%p"),
+                *("valgrind", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={OUT}.%p"),
                 *("--error-exitcode=0", "-q", _COMMAND),
             ),
             "Install valgrind.",
@@ -86,7 +91,7 @@ _KNOWN: Final[Mapping[str, Profiler]] = {
 NAMES: Final = tuple(_KNOWN)
 
 
-def read_profiler(text: str) -> Profiler:
+def read_profiler(text: str, where: str = "--profiler") -> Profiler:
     """Return the profiler of this name, or that of a command with ``{out}`` for the file that it writes.
 
     Raises:
@@ -98,14 +103,48 @@ def read_profiler(text: str) -> Profiler:
         words = tuple(shlex.split(text))
     except ValueError:
         words = ()
-    if not any(_OUT in word for word in words):
+    if not any(OUT in word for word in words):
         raise InputError(
-            f"{text!r} is no known profiler, and no command with {_OUT}",
-            where="--profiler",
-            remedy=f"Use {', '.join(NAMES)}, or a command such as 'samply record --save-only -o {_OUT} -- {_COMMAND}'.",
+            f"{text!r} is no known profiler, and no command with {OUT}",
+            where=where,
+            remedy=f"Use {', '.join(NAMES)}, or a command such as 'samply record --save-only -o {OUT} -- {_COMMAND}'.",
         )
     words = words if _COMMAND in words else (*words, _COMMAND)
     return Profiler(words[0], words, "Try the command by hand in a checkout.")
+
+
+def check_profiler(recipe: RecipeSettings, where: str) -> None:
+    """Refuse a recipe whose profiler is not known, or cannot profile its command. Raises ``ConfigError``."""
+    if not recipe.profiler:
+        return
+    try:
+        read_profiler(recipe.profiler, where).over(recipe.measure, OUT)
+    except InputError as error:
+        raise ConfigError(f"profiler: {error.message}", where=where, remedy=error.remedy) from error
+    if not recipe.results:
+        raise ConfigError(
+            "profiler needs values, and probes that pass or fail have none",
+            where=where,
+            remedy="Name the files that the command writes with results, or leave profiler out.",
+        )
+
+
+def profiled_recipe(profiler: Profiler, recipe: RecipeSettings, benchmarks: str) -> RecipeSettings:
+    """Return the recipe whose probes have a profile of the ``benchmarks`` (a regular expression) as their only result.
+
+    Raises:
+        InputError: the profiler cannot profile the command.
+    """
+    environment = {name: value.replace(BENCHMARKS, benchmarks) for name, value in recipe.environment.items()}
+    measure = tuple(word.replace(BENCHMARKS, benchmarks) for word in recipe.measure)
+    return replace(
+        recipe,
+        measure=profiler.over(measure, OUT),
+        environment=environment,
+        results=(f"{PROFILE_FILE}*",),
+        format="profile",
+        repeats=1,
+    )
 
 
 def record_profiles(
@@ -128,8 +167,9 @@ def record_profiles(
     # One name for what each run writes: with another command, the commit would be built again.
     out = directory / "recorded"
     profiled = replace(recipe, measure=profiler.over(recipe.measure, out), results=(), repeats=1)
-    if not shutil.which(profiled.measure[0]):
-        raise ProfilerError(f"the profiler {profiled.measure[0]!r} is not installed", remedy=profiler.remedy)
+    program = profiler.program or profiled.measure[0]
+    if not shutil.which(program):
+        raise ProfilerError(f"the profiler {program!r} is not installed", remedy=profiler.remedy)
     sides: tuple[list[Profile], list[Profile]] = ([], [])
     for number in range(1, profiler.profiles + 1):
         for side in (0, 1) if number % 2 else (1, 0):
@@ -137,14 +177,14 @@ def record_profiles(
             result = run(side, profiled)
             try:
                 # A command that fails at the bad end of a bisection has a profile all the same.
-                path = _written(profiler, out, directory / ("before", "after")[side] / f"{number}.profile", result)
+                path = _written(out, directory / ("before", "after")[side] / f"{number}.profile", result)
                 sides[side].append(read_profile(path.read_bytes(), str(path)))
             except (KnickpointError, OSError) as error:
                 raise ProfilerError(f"{profiler.name} gave no profile: {error}", remedy=profiler.remedy) from error
     return sides
 
 
-def _written(profiler: Profiler, out: Path, kept: Path, result: ProbeResult) -> Path:
+def _written(out: Path, kept: Path, result: ProbeResult) -> Path:
     """Move the file that the profiler wrote to ``kept``, and return it; of several, that of the process that cost most.
 
     Raises:
@@ -158,37 +198,10 @@ def _written(profiler: Profiler, out: Path, kept: Path, result: ProbeResult) -> 
         if path != largest:
             path.unlink()  # of a process that only started another one
     kept.parent.mkdir(parents=True, exist_ok=True)
-    return _folded(largest, kept) if profiler.name == "perf" else largest.rename(kept)
+    return largest.rename(kept)
 
 
-def _folded(data: Path, kept: Path) -> Path:
-    """Write the samples of perf as folded stacks in place of its own file."""
-    command = ["perf", "script", "-i", str(data), "-F", "comm,ip,sym,dso"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_PERF_SECONDS, check=False)  # noqa: S603
-    if done.returncode:
-        raise ProfilerError(f"perf script failed: {done.stderr.strip()[-200:]}")
-    kept.write_text(fold_perf_script(done.stdout), encoding="utf-8")
-    data.unlink()
-    return kept
-
-
-def fold_perf_script(text: str) -> str:
-    """Return the samples that ``perf script`` prints as folded stacks: blocks of lines, the innermost frame first."""
-    stacks: Counter[str] = Counter()
-    for block in text.split("\n\n"):
-        frames = []
-        for line in block.splitlines():
-            words = line.split(maxsplit=1)
-            if len(words) == 2 and line[:1].isspace():
-                symbol, _, place = words[1].rpartition(" (")
-                name = symbol.rpartition("+0x")[0] or symbol
-                frames.append((name if name != "[unknown]" else f"[{place.rstrip(')')}]").replace(";", ":"))
-        if frames:
-            stacks[";".join(reversed(frames))] += 1
-    return "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))
-
-
-def _with_cprofile(measure: Sequence[str], out: Path) -> tuple[str, ...]:
+def _with_cprofile(measure: Sequence[str], out: Path | str) -> tuple[str, ...]:
     """Return the command of Python with cProfile before its script or module."""
     program, *rest = measure or ("",)
     place = 0

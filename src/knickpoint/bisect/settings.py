@@ -29,6 +29,7 @@ _NOT_OF_THE_PROBE = frozenset(
         "test_seconds",
         "same_output",
         "vary",
+        "profiler",
     }
 )
 
@@ -86,6 +87,9 @@ class RecipeSettings:
             attempt must not change.
         vary: variables of a second input, as in `SIZE = "2000"`. A benchmark whose time depends on it at the base has
             to depend on it in an attempt, too.
+        profiler: once a bisection of an instance has its commit, that and the one before it are measured again under
+            this profiler, and the change says which function costs more. `py-spy`, `perf`, `callgrind`, `cprofile`, or
+            a command that writes a profile to `{out}`, as in `samply record --save-only -o {out} -- {command}`.
     """
 
     name: str
@@ -116,6 +120,7 @@ class RecipeSettings:
     test_seconds: float = 3600.0
     same_output: tuple[str, ...] = ()
     vary: Mapping[str, str] = field(default_factory=dict)
+    profiler: str = ""
 
     def probes_allowed(self, commits: int) -> int:
         """Return the most probes that a search among so many commits may make, so that none goes on for ever."""

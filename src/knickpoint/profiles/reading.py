@@ -19,6 +19,7 @@ from knickpoint.profiles.json_formats import (
     read_speedscope,
 )
 from knickpoint.profiles.packed import is_packed, unpack_profile
+from knickpoint.profiles.perf_script import is_perf_script, read_perf_script
 from knickpoint.profiles.pprof import is_pprof, read_pprof
 from knickpoint.profiles.profile import MOST_BYTES, Profile, ProfileBuilder, ValueKind
 from knickpoint.profiles.python_stats import is_python_stats, read_python_stats
@@ -31,6 +32,7 @@ FORMATS: Final = (
     "Callgrind",
     "cProfile (pstats)",
     "Firefox profiler",
+    "perf script",
 )
 """What :func:`read_profile` reads."""
 
@@ -94,8 +96,14 @@ def find_profile(data: bytes, name: str = "", *, value: str = "", flat: bool = F
     if content[:64].lstrip()[:1] == b"{":
         file.check_memory()
         return _read_json(file.json, name, value)
+    return _read_text(file, name, value, flat=flat)
+
+
+def _read_text(file: FileContent, name: str, value: str, *, flat: bool) -> Profile | None:
     if is_callgrind(file.text):
         return read_callgrind(file.lines, name, value)
+    if is_perf_script(file.lines):
+        return read_perf_script(file.lines, name)
     filled = [line.rstrip() for line in file.lines[:_LOOKED_AT] if line.strip() and line[:1] != "#"]
     stacks = [_FOLDED.fullmatch(line) for line in filled]
     known = sum(bool(found and found["stack"].strip()) for found in stacks)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from knickpoint.formats.toolbox.storable_text import keepable_text
 from knickpoint.history import Git, read_touched_files
+from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import FormatError, HistoryError, InputError, StoreError
@@ -97,7 +98,7 @@ def _stale_causes(store: Store, repository: Repository, open_git: GitSource) -> 
     changes = store.findings.changes(repository, selection=_LIVE, members=_MOST_MEMBERS, only=profiled)
     for change in changes if profiled else ():
         line = lines.line(change.suspect_range.line)
-        pairs = profile_pairs(change.members, profiles, line)
+        pairs = profile_pairs(change, profiles, line)
         before = known.get(change.id)
         basis = _digest([_RULE, *(pair.basis for pair in pairs)])
         if pairs and (before is None or before.basis != basis):
@@ -110,18 +111,22 @@ def _stale_causes(store: Store, repository: Repository, open_git: GitSource) -> 
     return found
 
 
-def profile_pairs(
-    members: Sequence[ChangePoint], profiles: Mapping[str, Sequence[StoredProfile]], line: Line
-) -> list[ProfilePair]:
-    """Return the profiles before and after a change, for each of the first benchmarks of its members that has both."""
+def profile_pairs(change: Change, profiles: Mapping[str, Sequence[StoredProfile]], line: Line) -> list[ProfilePair]:
+    """Return the profiles before and after a change, for each of the first benchmarks of its members that has both.
+
+    A bisection narrows the range of the change down, and not those of its members.
+    """
     found: dict[str, ProfilePair] = {}
-    for point in members:
+    narrowed = change.suspect_range.on(line)
+    for point in change.members:
         name = _benchmark(point.key)
         if name in found or name not in profiles or point.kind is not FindingKind.STEP:
             continue
         place = point.suspect_range.on(line)
         if place is None:
             continue
+        if narrowed and place.previous <= narrowed.previous and narrowed.position <= place.position:
+            place = narrowed
         numbers, positions = point.numbers, line.positions
         first = positions.get(numbers.before.first, 0)
         last = max(positions.get(numbers.after.last, place.position), place.position)

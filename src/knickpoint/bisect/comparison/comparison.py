@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import statistics
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import Final
 from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, COMPLETE, MeasuredValue
 from knickpoint.bisect.comparison.shapes import SampleShape
-from knickpoint.bisect.job import BENCHMARKS, ProbeJob, Variation
+from knickpoint.bisect.job import BENCHMARKS, ProbeJob, Variation, benchmark_pattern
 from knickpoint.bisect.runner import Workspace, run_probe
 from knickpoint.bisect.runner.machine_slots import machine_slot
 from knickpoint.bisect.settings import RecipeSettings
@@ -39,7 +38,6 @@ _PILOT: Final = 6
 
 _ALTERED: Final = 1.25
 
-_SPECIAL: Final = re.compile(r"[.^$*+?()[\]{}|\\]")
 
 _SIDES: Final = ("base", "head")
 
@@ -320,7 +318,7 @@ class Comparison:
             if text in steps:
                 self.progress(f"{side} {commit[:12]}: {text}")
 
-        variation = Variation(benchmarks=_pattern_of(chosen)) if chosen else None
+        variation = Variation(benchmarks=benchmark_pattern(chosen)) if chosen else None
         return run_probe(job, self.workspace, self.device, progress=step, variation=variation)
 
     def _check_first(self, side: str, result: ProbeResult) -> None:
@@ -372,12 +370,6 @@ def measured_values(result: ProbeResult) -> dict[str, MeasuredValue]:
         )
         for key, measured in result.measured.items()
     }
-
-
-def _pattern_of(traces: Sequence[str]) -> str:
-    """Write a regular expression that finds the names of benchmarks, and no more than all tools read."""
-    names = dict.fromkeys(trace_name(decode_key(trace))[0] for trace in traces)
-    return f"({'|'.join(_SPECIAL.sub(lambda found: chr(92) + found[0], name) for name in names)})"
 
 
 def duration_text(seconds: float) -> str:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.bisect.job import BUILD, BUILD_VARIABLE, ProbeJob, Variation
+from knickpoint.bisect.job import BUILD, BUILD_VARIABLE, OUT, PROFILE_FILE, ProbeJob, Variation
 from knickpoint.bisect.runner.command import CommandEnd, CommandLimits, Ending, run_command
 from knickpoint.bisect.runner.workspace import Workspace, Worktree
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult, ResultsFile
@@ -194,7 +194,10 @@ def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
     from knickpoint.bisect.runner.results import find_files, read_run
 
     recipe = probe.job.recipe
-    step = _Step("measure", probe.variation.command(recipe.measure), recipe.measure_seconds)
+    command = probe.variation.command(recipe.measure)
+    if f"{PROFILE_FILE}*" in recipe.results:
+        command = tuple(word.replace(OUT, str(tree / PROFILE_FILE)) for word in command)
+    step = _Step("measure", command, recipe.measure_seconds)
     for run in range(recipe.repeats):
         probe.progress("measure" if recipe.repeats == 1 else f"measure {run + 1} of {recipe.repeats}")
         try:
@@ -207,7 +210,7 @@ def _measure(probe: _Probe, tree: Path) -> tuple[ProbeOutcome, str]:
             probe.runs.append(read_run(probe.job, tree, before))
         except KnickpointError as error:
             raise _EndedError(ProbeOutcome.SKIPPED, str(error), probe.output) from error
-    if not any(run.samples for run in probe.runs):
+    if not any(run.samples or run.profiles for run in probe.runs):
         raise _EndedError(ProbeOutcome.SKIPPED, "the results have no value", probe.output)
     return ProbeOutcome.MEASURED, ""
 

@@ -42,7 +42,8 @@ Signature = tuple[int, int, int]
 class RunResults:
     """What one run of the measure command wrote: the files, and the samples, unit and direction of each trace.
 
-    ``failed`` has the message of each trace that failed and has no value.
+    ``failed`` has the message of each trace that failed and has no value, ``profiles`` counts the files that are
+    profiles and have none.
     """
 
     files: tuple[ResultsFile, ...]
@@ -50,6 +51,7 @@ class RunResults:
     units: Mapping[str, str]
     better: Mapping[str, Better]
     failed: Mapping[str, str] = field(default_factory=dict)
+    profiles: int = 0
 
 
 def find_files(tree: Path, patterns: Sequence[str]) -> dict[str, Signature]:
@@ -98,12 +100,14 @@ def read_run(job: ProbeJob, tree: Path, before: Mapping[str, Signature]) -> RunR
     units: dict[str, str] = {}
     better: dict[str, Better] = {}
     failed: dict[str, str] = {}
+    profiles = 0
     for name in fresh:
         content = _read_below(tree, name)
         tables = _tables(job, tree, name, content, found=any(sign in pattern for pattern in patterns for sign in "*?["))
         if tables is None:
             continue
         files.append(ResultsFile(name, content))
+        profiles += not tables
         for table in tables:
             _add(table, samples, units, better)
             failed |= _failures(table)
@@ -114,7 +118,8 @@ def read_run(job: ProbeJob, tree: Path, before: Mapping[str, Signature]) -> RunR
             remedy="knick import --list shows the formats.",
         )
     failed = {key: message for key, message in failed.items() if key not in samples}
-    return RunResults(tuple(files), {key: tuple(values) for key, values in samples.items()}, units, better, failed)
+    found = {key: tuple(values) for key, values in samples.items()}
+    return RunResults(tuple(files), found, units, better, failed, profiles)
 
 
 def join_runs(runs: Sequence[RunResults]) -> dict[str, Measured]:
@@ -162,7 +167,7 @@ def _read_below(tree: Path, name: str) -> bytes:
 
 
 def _tables(job: ProbeJob, tree: Path, name: str, content: bytes, *, found: bool) -> list[ResultTable] | None:
-    """Return the results in a file under the names that an import would give them, None where it holds none."""
+    """Return the results in a file under the names that an import would give them; [] for a profile, None for neither."""
     stated = Sidecar(commit=job.target.commit, format=job.recipe.format, params=job.added_params)
     shown = plain_line(name, _LONGEST_NAME)
     companions = companions_of(name, lambda beside: _companion(tree, beside))
@@ -173,6 +178,8 @@ def _tables(job: ProbeJob, tree: Path, name: str, content: bytes, *, found: bool
     if read.errors:
         error = read.errors[0]
         raise FormatError(error.message, where=error.where or shown, remedy=error.remedy)
+    if read.profile is not None:
+        return []
     rules = NamingRules(stated.params, job.ingest.drop_params, job.ingest.refuse_params, job.ingest.renames)
     return [rules.apply(run.results, where=shown)[0] for run in read.report.runs]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
+from knickpoint.instance.bisections.profiles import profile_found_commit
 from knickpoint.instance.bisections.second_repository import moved_beside, pins_of
 from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
 from knickpoint.instance.instance import Instance
@@ -108,7 +109,8 @@ def _run(
         bisections.journal(claimed.id, worker), request.trace, lambda: import_waiting_results(instance)
     )
     slots = claimed.request.slots
-    moved = moved_beside(instance, _repository(instance, claimed.request.repository_id), (slots[0], slots[-1]))
+    repository = _repository(instance, claimed.request.repository_id)
+    moved = moved_beside(instance, repository, (slots[0], slots[-1]))
     other, beside = None, ""
     try:
         other = other_range(request, moved)
@@ -125,6 +127,7 @@ def _run(
 
             if other is None:
                 answer = coordinate(request, pool, journal, stop=stopped, progress=progress)
+                profile_found_commit(instance, repository, request, answer, pool, log=journal.log, stop=stopped)
             else:
                 answer = coordinate_both(request, other, pool, journal, stop=stopped, progress=progress)
     except (_ReleasedError, BusyError):

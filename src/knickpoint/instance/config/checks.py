@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from knickpoint.access.settings import CiJobSettings
+from knickpoint.bisect.profiling import check_profiler
 from knickpoint.bisect.settings import RecipeSettings, ScheduleSettings, TrySettings, check_recipe
 from knickpoint.instance.config.settings import Config, RunnerChoice, WorkSettings
 from knickpoint.model.errors import ConfigError, FormatError, InputError, QueryError
@@ -33,6 +34,7 @@ def check_recipes(config: Config, path: Path) -> None:
     for name, recipe in config.bisect.items():
         where = f"{path}, [bisect.{name}]"
         check_recipe(recipe, where)
+        check_profiler(recipe, where)
         try:
             parse_query(recipe.query)
             if recipe.format:
