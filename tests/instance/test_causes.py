@@ -14,20 +14,25 @@ from tests.server.client import Client
 from knickpoint.answers.change_pages import read_change_page
 from knickpoint.answers.flame_graphs import read_flame_graph
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
+from knickpoint.gate import GateOptions, judge_commits, judge_results
 from knickpoint.history import Git
+from knickpoint.ingest.new_results import read_new_results
 from knickpoint.ingest.removal import remove_profiles
 from knickpoint.instance import rank_new_suspects
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.errors import NotSignedInError
+from knickpoint.model.query import parse_query
 from knickpoint.model.statement import Statement
 from knickpoint.profiles import ProfileBuilder, ValueKind, pack_profile
+from knickpoint.reports import markdown_comment
 from knickpoint.server import create_app
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
 from knickpoint.store.profiles import ProfileWrite
 from knickpoint.watch import causes
 from knickpoint.watch.bisections import put_on_finding
+from knickpoint.watch.commit_comparison import LinePosition
 
 BEFORE = {"main;load": 0.03, "main;helper": 0.05, "main": 0.02}
 AFTER = BEFORE | {"main;helper": 0.08}
@@ -249,3 +254,29 @@ def test_functions_lead_to_their_lines_at_the_forge_in_that_commit(project: GitR
         assert pages == {
             "helper": f"https://forge.example.org/a/b/blob/{head}/src/x1.py#L120", "load": "", "main": ""
         }  # fmt: skip
+
+
+def test_the_report_of_a_pull_request_says_what_the_profiles_of_both_commits_say(slowed: Story) -> None:
+    profiled(slowed)
+    store, repository = slowed.world.store, slowed.world.repository
+    line, traces = store.commits.line(repository), store.traces.select(repository, parse_query("")).tolist()
+    base, head = LinePosition(line, 20), LinePosition(line, 25)
+    report = judge_commits(slowed.instance, base, head, traces, GateOptions(), values=1)
+    said = "parse: +30 ms of +30 ms in helper (/home/ci/src/x1.py:120)."
+    assert report.causes == (said,)
+    assert "+30 ms of +30 ms in helper" in markdown_comment(report)
+    without = judge_commits(slowed.instance, base, LinePosition(line, 26), traces, GateOptions(), values=1)
+    assert without.causes == ()
+
+
+def test_new_results_of_a_commit_with_profiles_are_judged_with_their_cause(slowed: Story, tmp_path: Path) -> None:
+    profiled(slowed)
+    store, repository = slowed.world.store, slowed.world.repository
+    base, head = (each.commit.hash for each in store.commits.get(repository, [20, 25]))
+    file = tmp_path / "new.csv"
+    file.write_text(f"commit,benchmark,kind,unit,value\n{head},parse,p,ms,130\n")
+    read = read_new_results(slowed.instance, [file])
+    report = judge_results(
+        slowed.instance, read, GateOptions(partial=True), file=str(file), reference=base, line="main"
+    )
+    assert report.causes == ("parse: +30 ms of +30 ms in helper (/home/ci/src/x1.py:120).",)

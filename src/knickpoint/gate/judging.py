@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -24,6 +25,7 @@ from knickpoint.model.judged_benchmark import JudgedResults
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.summary import MEDIAN, Summary
+from knickpoint.watch.causes import causes_of_commits
 from knickpoint.watch.commit_comparison import LinePosition, compare_commits
 from knickpoint.watch.results_check import check_files, check_results
 from knickpoint.watch.results_check.sides import StoredHistory
@@ -175,7 +177,8 @@ def judge_commits(
     branch, warnings = _with_branch(instance, Base(base.line, old, reason), {after.hash})
     sentence = f"Base: {_named(before)}. New: {_named(after)}, with the newest"
     sentence += f" {counted(values, 'value')} of each benchmark that the base does not have."
-    return decide(
+    slots = base.line.slots[base.position], head.line.slots[head.position]
+    report = decide(
         results,
         options,
         instance.config,
@@ -185,6 +188,7 @@ def judge_commits(
         accepted=branch.accepted,
         warnings=warnings,
     )
+    return replace(report, causes=causes_of_commits(instance.store, repository, slots, report.deciding))
 
 
 def judge_rounds(end: ComparisonEnd, request: ComparisonRequest, options: GateOptions, config: Config) -> GateReport:
@@ -297,7 +301,7 @@ def _judge_by(
     newest = ""
     if repository is not None and results.newest is not None:
         newest = store.commits.get(repository, [results.newest])[0].commit.hash
-    return decide(
+    report = decide(
         results,
         options,
         instance.config,
@@ -308,6 +312,19 @@ def _judge_by(
         has_history=base is not None,
         warnings=[*_oddities(read, file), *more],
     )
+    causes = _causes(store, repository, slot, read, report) if repository is not None and slot is not None else ()
+    return replace(report, causes=causes)
+
+
+def _causes(store: Store, repository: Repository, base: int, read: NewResults, report: GateReport) -> tuple[str, ...]:
+    """Return what profiles say where the new commit is in the store and both have some."""
+    head = max((run.revision for run in read.runs), key=len, default="")
+    if not head or not store.profiles.any(repository):
+        return ()
+    with suppress(HistoryError):
+        found = store.commits.find(repository, head)
+        return causes_of_commits(store, repository, (base, found.slot), report.deciding) if found else ()
+    return ()
 
 
 def _with_branch(instance: Instance, base: Base, heads: Collection[str]) -> tuple[Base, list[str]]:

@@ -66,7 +66,8 @@ class GateReport:
     code, headline and every form of report go by :meth:`standing`. Without ``complete``, measurements that were to come
     are missing, and nothing can be said to have not regressed. Without ``has_history``, nothing of the repository is
     stored yet, so that nothing was compared. ``name`` tells the report from those of other jobs of the same commit,
-    such as the jobs of a matrix of machines. ``warnings`` are what a person has to know beside the verdicts.
+    such as the jobs of a matrix of machines. ``warnings`` are what a person has to know beside the verdicts, ``causes``
+    what the profiles of both sides say, a sentence a benchmark.
     """
 
     repository: str
@@ -78,6 +79,7 @@ class GateReport:
     name: str = ""
     sides: Sides = Sides()
     warnings: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
 
     @property
     def benchmarks(self) -> tuple[JudgedBenchmark, ...]:

@@ -41,6 +41,7 @@ def answer(report: GateReport, name: Callable[[str], str] = str) -> list[str]:
     lines = [headline(report, name), name(report.base), counts(report)]
     if (worst := report.worst) is not None:
         lines.append(f"Worst: {name(title(worst))}, {levels(worst)}, {change(worst)}.")
+    lines += [f"Profiles: {name(cause)}" for cause in report.causes]
     if report.accepted:
         row = report.accepted[0]
         assert row.accepted is not None

@@ -20,9 +20,11 @@ from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import FormatError, HistoryError, InputError, StoreError
+from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.params import values_in_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.settlement import FindingKind
+from knickpoint.model.step import Verdict
 from knickpoint.model.unit import read_unit
 from knickpoint.profiles import Difference, FunctionChange, Measured, Profile, ValueKind, difference, unpack_profile
 from knickpoint.store import Store
@@ -42,6 +44,7 @@ _MOST_MEMBERS: Final = 50
 _MOST_CAUSES: Final = 10
 """Functions that are kept of a benchmark, those that explain most."""
 _LIVE: Final = Selection(alert_kinds=None)
+_CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 _LONGEST_NAME: Final = 200
 
 
@@ -205,30 +208,66 @@ def read_pair(store: Store, pair: Iterable[Sequence[str]]) -> tuple[list[Profile
 
 
 def compare(before: Sequence[Profile], after: Sequence[Profile], point: ChangePoint) -> Difference:
-    """Return the difference of the profiles, held against the change that was measured.
-
-    Profiles of another number of iterations than a value stands for show the same change in relation to the whole.
-    """
-    found, numbers = difference(before, after), point.numbers
+    """Return the difference of the profiles, held against the change that was measured."""
+    numbers = point.numbers
     low, high = (
         (numbers.low, numbers.high)
         if math.isfinite(numbers.low) and math.isfinite(numbers.high)
         else sorted((0.5 * numbers.size, 1.5 * numbers.size))
     )
-    unit, own = read_unit(point.unit).dimension, read_unit(found.unit).dimension
+    return compare_measured(before, after, Measured(numbers.size, low, high, point.unit), numbers.before_level)
+
+
+def compare_measured(
+    before: Sequence[Profile], after: Sequence[Profile], measured: Measured, level: float
+) -> Difference:
+    """Return the difference of the profiles, held against a change that was measured from ``level``.
+
+    Profiles of another number of iterations than a value stands for show the same change in relation to the whole.
+    """
+    found = difference(before, after)
+    unit, own = read_unit(measured.unit).dimension, read_unit(found.unit).dimension
     absolute = None
     if unit == own:
-        absolute = found.against(Measured(numbers.size, low, high, point.unit))
+        absolute = found.against(measured)
         if absolute.shows:
             return absolute
-    level, whole = abs(numbers.before_level), found.total.before
+    whole = found.total.before
     sampled = found.kind is ValueKind.COUNT and unit == read_unit("s").dimension
     if (unit == own or sampled) and level and whole:
-        part = whole / level
-        relative = found.against(Measured(numbers.size * part, low * part, high * part, found.unit))
+        part = whole / abs(level)
+        relative = found.against(
+            Measured(measured.difference * part, measured.low * part, measured.high * part, found.unit)
+        )
         if relative.shows or absolute is None:
             return relative
     return absolute or found
+
+
+def causes_of_commits(
+    store: Store, repository: Repository, slots: tuple[int, int], judged: Iterable[JudgedBenchmark]
+) -> tuple[str, ...]:
+    """Return what the profiles of two commits say about the benchmarks that changed, a sentence each, at most five."""
+    if not store.profiles.any(repository):
+        return ()
+    found = profiles_of_commits(store.profiles.at(repository, slots), *slots)
+    sentences: dict[str, str] = {}
+    for row in judged:
+        name = _benchmark(row.trace)
+        sizes = (row.before, row.after, row.low, row.high)
+        if row.verdict not in _CHANGED or name in sentences or name not in found or not all(map(math.isfinite, sizes)):
+            continue
+        sides = [[each for each in side if each.belongs_to(row.trace)] for side in found[name]]
+        level = abs(row.before)
+        measured = Measured(row.after - row.before, row.low * level, row.high * level, row.unit)
+        if not all(sides):
+            continue
+        with suppress(FormatError, InputError, StoreError):
+            pair = read_pair(store, ([each.digest for each in side] for side in sides))
+            sentences[name] = keepable_text(f"{name}: {compare_measured(*pair, measured, level).sentence}")
+        if len(sentences) == _MOST_BENCHMARKS:
+            break
+    return tuple(sentences.values())
 
 
 def _cause(

@@ -147,7 +147,7 @@ def command(
     from knickpoint.bisect.profiling import read_profiler
     from knickpoint.cli.commands.bisect.search import local_workspace
     from knickpoint.cli.commands.check.printing import print_gate, read_targets
-    from knickpoint.cli.commands.profile import show_profiles
+    from knickpoint.cli.commands.profile import EndsProfiler
     from knickpoint.gate import GateOptions, judge_rounds
     from knickpoint.instance import Config
 
@@ -177,9 +177,16 @@ def command(
     else:
         end, interrupted = _run(comparison, keep)
     report = judge_rounds(end, request, GateOptions(fail_on=fail_on, name=name), config or Config())
-    print_gate(report, output, everything=everything, targets=targets, instance=instance)
+    ends = None
     if tool is not None and end.rounds and not interrupted:
-        show_profiles(tool, request.recipe, comparison.run_with, profiles, err=output is not OutputFormat.TEXT)
+        ends = EndsProfiler(tool, request.recipe, comparison.run_with, profiles)
+        report = replace(report, causes=tuple(filter(None, [ends.compare()])))
+    print_gate(report, output, everything=everything, targets=targets, instance=instance)
+    if ends is not None and report.causes:
+        err = output is not OutputFormat.TEXT
+        if err:
+            click.echo(report.causes[0], err=True)
+        ends.name_kept(err=err)
     raise click.exceptions.Exit(INTERRUPTED if interrupted else report.exit_code)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -177,34 +177,38 @@ def _change(change: CostChange) -> dict[str, float]:
 # What ``--profiler`` of ``knick compare`` and ``knick bisect`` shows.
 
 
-def show_profiles(
-    profiler: Profiler,
-    recipe: RecipeSettings,
-    run: Callable[[int, RecipeSettings], ProbeResult],
-    keep: Path | None,
-    *,
-    err: bool,
-) -> None:
-    """Profile both ends, print what differs, and keep the profiles in ``keep``; a failure is a note, and no more."""
-    from knickpoint.bisect.profiling import record_profiles
-    from knickpoint.profiles import difference
+@dataclass(frozen=True, slots=True)
+class EndsProfiler:
+    """The profiler of ``--profiler``, what it runs, and the directory of ``--profiles``, None to keep nothing."""
 
-    with TemporaryDirectory(prefix="knick-profiles-") as made:
-        directory = Path(made)
-        try:
-            if keep is not None:
-                directory = keep.absolute()
-                directory.mkdir(parents=True)
-            sides = record_profiles(profiler, recipe, run, directory, announcer(err=True))
-            found = difference(*sides)
-        except OSError as error:
-            failed = InputError(
-                f"the directory cannot be made: {error.strerror}", where=str(keep), remedy="Name a new one."
-            )
-            note(f"Not profiled: {failed}", err=True)
-        except KnickpointError as error:
-            note(f"Not profiled: {error}", err=True)
-        else:
-            click.echo(found.sentence, err=err)
-            if keep is not None:
-                note(f"knick profile diff {keep}/before {keep}/after --html FILE draws them.", err=err)
+    profiler: Profiler
+    recipe: RecipeSettings
+    run: Callable[[int, RecipeSettings], ProbeResult]
+    keep: Path | None
+
+    def compare(self) -> str:
+        """Profile both ends, and return what differs; a failure is a note, and no more: "" then."""
+        from knickpoint.bisect.profiling import record_profiles
+        from knickpoint.profiles import difference
+
+        with TemporaryDirectory(prefix="knick-profiles-") as made:
+            directory = Path(made)
+            try:
+                if self.keep is not None:
+                    directory = self.keep.absolute()
+                    directory.mkdir(parents=True)
+                sides = record_profiles(self.profiler, self.recipe, self.run, directory, announcer(err=True))
+                return difference(*sides).sentence
+            except OSError as error:
+                failed = InputError(
+                    f"the directory cannot be made: {error.strerror}", where=str(self.keep), remedy="Name a new one."
+                )
+                note(f"Not profiled: {failed}", err=True)
+            except KnickpointError as error:
+                note(f"Not profiled: {error}", err=True)
+        return ""
+
+    def name_kept(self, *, err: bool) -> None:
+        """Say what draws the profiles that were kept."""
+        if self.keep is not None:
+            note(f"knick profile diff {self.keep}/before {self.keep}/after --html FILE draws them.", err=err)

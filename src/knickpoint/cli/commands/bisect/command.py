@@ -62,7 +62,9 @@ def command(
     """
     if profiler and (_CHANGE.fullmatch(search) or options.also):
         raise InputError(
-            "--profiler needs a range of one repository", where=search, remedy="Run: knick bisect GOOD..BAD."
+            "--profiler needs a range of one repository",
+            where=search,
+            remedy="Run: knick bisect GOOD..BAD; or name the profiler in the recipe: profiler of [bisect.NAME].",
         )
     if _CHANGE.fullmatch(search):
         if options.also:
@@ -94,12 +96,15 @@ def _profile(search: Search, place: int, profiler: Profiler, keep: Path | None, 
     from knickpoint.bisect.comparison import Comparison, ComparisonRequest
     from knickpoint.bisect.pool import machine_name
     from knickpoint.bisect.runner import Workspace
-    from knickpoint.cli.commands.profile import show_profiles
+    from knickpoint.cli.commands.profile import EndsProfiler
 
     places, recipe = search.bisection.places, search.bisection.recipe
     request = ComparisonRequest(search.bisection.locations[""], places[place - 1], places[place], recipe)
     ends = Comparison(request, Workspace(search.workspace, search.pool.space_megabytes), machine_name())
-    show_profiles(profiler, recipe, ends.run_with, keep, err=err)
+    profiled = EndsProfiler(profiler, recipe, ends.run_with, keep)
+    if sentence := profiled.compare():
+        click.echo(sentence, err=err)
+        profiled.name_kept(err=err)
 
 
 def _bisect_range(search: Search, output: OutputFormat, *, resume: bool) -> BisectionAnswer:
