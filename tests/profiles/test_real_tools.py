@@ -119,3 +119,54 @@ def test_the_profile_of_node_has_its_functions_and_about_its_time(tmp_path: Path
     found = read_profile((tmp_path / "out.cpuprofile").read_bytes(), "out.cpuprofile")
     assert total(found)["work"] > 0.1
     assert not found.is_library[found.names.index("work")]
+
+
+_ALLOCATING = """
+#include <stdlib.h>
+static char *rows[100];
+static char *__attribute__((noinline)) parse_row(int n) { char *p = malloc(n); p[0] = p[n - 1] = 1; return p; }
+static void __attribute__((noinline)) load(void) { for (int i = 0; i < 100; i++) rows[i] = parse_row(100 + i); }
+static void __attribute__((noinline)) fill(void) { free(rows[0]); rows[0] = calloc(10, 8); rows[0][0] = rows[1][0]; }
+int main(void) { load(); fill(); for (int i = 0; i < 60; i++) free(rows[i]); return 0; }
+"""
+
+
+def test_dhat_has_the_bytes_and_blocks_that_valgrind_prints(tmp_path: Path) -> None:
+    valgrind, compiler = _tool("valgrind"), _tool("gcc")
+    (tmp_path / "a.c").write_text(_ALLOCATING)
+    subprocess.run([compiler, "-g", "-O1", "-o", "a", "a.c"], cwd=tmp_path, check=True)
+    run = [valgrind, "--tool=dhat", "--dhat-out-file=dhat.out.1", "./a"]
+    printed = subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, text=True).stderr
+    names = {"Total": "total", "At t-gmax": "gmax", "At t-end": "end", "Reads": "read", "Writes": "written"}
+    expected = {}
+    for label, bytes_, blocks in re.findall(r"== ([\w -]+): +([\d,]+) bytes(?: in ([\d,]+) blocks)?", printed):
+        expected[f"{names[label]}_bytes"] = float(bytes_.replace(",", ""))
+        if blocks:
+            expected[f"{names[label]}_blocks"] = float(blocks.replace(",", ""))
+    data = (tmp_path / "dhat.out.1").read_bytes()
+    found = {value: read_profile(data, "dhat.out.1", value=value) for value in expected}
+    assert {value: profile.total for value, profile in found.items()} == expected
+    usual = read_profile(data, "dhat.out.1")
+    assert (usual.kind, usual.unit, usual.total) == (ValueKind.BYTES, "B", 15_030.0)
+    assert found["total_blocks"].kind is ValueKind.ALLOCATIONS
+    assert {name: total(usual)[name] for name in ("main", "load", "parse_row", "fill")} == {
+        "main": 15_030.0, "load": 14_950.0, "parse_row": 14_950.0, "fill": 80.0
+    }  # fmt: skip
+
+
+GOLDEN = Path(__file__).parent / "golden"
+"""A heap profile of a program in Go 1.27 (``MemProfileRate = 1``), and what ``go tool pprof -top`` prints of it."""
+
+
+@pytest.mark.parametrize("value", ["alloc_space", "alloc_objects", "inuse_space", "inuse_objects"])
+def test_the_heap_profile_of_go_has_the_costs_that_pprof_prints(value: str) -> None:
+    (printed,) = re.findall(rf"Type: {value}\n(.*?)(?:Type|\Z)", (GOLDEN / "go-heap.txt").read_text(), re.DOTALL)
+    lines = re.findall(r"^ *(\d+)B? .*?% +(\d+)B? .*?%  (\S+)", printed, re.MULTILINE)
+    found = read_profile((GOLDEN / "go-heap.pb.gz").read_bytes(), "go-heap.pb.gz", value=value)
+    assert len(lines) > 10
+    costs, whole = own(found), total(found)
+    with_cost = [name for name in costs if whole[name]]  # pprof leaves out stacks without cost
+    assert {name: costs[name] for name in with_cost} == {name: float(flat) for flat, _, name in lines}
+    assert {name: whole[name] for name in with_cost} == {name: float(cum) for _, cum, name in lines}
+    bytes_ = value.endswith("space")
+    assert (found.kind, found.unit) == ((ValueKind.BYTES, "B") if bytes_ else (ValueKind.ALLOCATIONS, "allocations"))

@@ -53,7 +53,18 @@ class FileSource(Protocol):
 _NEVER_RESULTS: Final = frozenset({".md", ".html", ".png", ".svg", ".pdf", ".zip", ".toml", ".db", ".py"})
 """Ends of names that are left alone among many files, whatever formats exist."""
 
-_PROFILES: Final = (".folded", ".collapsed", ".pb", ".pprof", ".prof", ".pstats", ".cpuprofile", ".callgrind", ".knick")
+_PROFILES: Final = (
+    ".folded",
+    ".collapsed",
+    ".pb",
+    ".pprof",
+    ".prof",
+    ".pstats",
+    ".cpuprofile",
+    ".callgrind",
+    ".dhat",
+    ".knick",
+)
 """Ends of the names of profiles that no results have."""
 
 

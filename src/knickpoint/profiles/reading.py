@@ -10,6 +10,7 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
 from knickpoint.model.errors import FormatError
 from knickpoint.profiles.callgrind import is_callgrind, read_callgrind
+from knickpoint.profiles.dhat import is_dhat, read_dhat
 from knickpoint.profiles.json_formats import (
     is_cpuprofile,
     is_firefox,
@@ -33,6 +34,7 @@ FORMATS: Final = (
     "cProfile (pstats)",
     "Firefox profiler",
     "perf script",
+    "DHAT",
 )
 """What :func:`read_profile` reads."""
 
@@ -120,6 +122,8 @@ def _read_json(document: object, name: str, value: str) -> Profile | None:
         return read_cpuprofile(document, name, value)
     if is_firefox(document):
         return read_firefox(document, name)
+    if is_dhat(document):
+        return read_dhat(document, name, value)
     return None
 
 
