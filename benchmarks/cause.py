@@ -8,7 +8,7 @@ What is planted: a function whose own loop, or whose calls of the library, take 
 many call; one that is renamed as well. A part of a function that only moves to another one, and no change at all, have
 no cause.
 
-What profiles cost an instance is the part ``store`` (:mod:`cause_store`).
+What profiles cost an instance are the parts ``store`` and ``rounds`` (:mod:`cause_store`).
 
 ``python benchmarks/cause.py [--programs N] [--profiles N] [TOOL...]`` makes fewer; only a whole run writes the file.
 """
@@ -28,7 +28,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from cause_store import store_rows
+from cause_store import round_rows, store_rows
 from knickpoint.profiles import Profile, difference, read_profile
 from table import Reach, Row, finish
 
@@ -324,16 +324,17 @@ def _rows(tools: Sequence[str], programs: int, count: int, *, verbose: bool) -> 
 def main() -> None:
     """Profile the programs, print the rows as they come, and write the file of a whole run."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"one of {', '.join(_TOOLS)}, store")
+    parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"one of {', '.join(_TOOLS)}, store, rounds")
     parser.add_argument("--programs", type=int, default=_PROGRAMS, help="programs of each kind of change")
     parser.add_argument("--profiles", type=int, default=_PROFILES, help="profiles of each side, at most")
     parser.add_argument("--stored", type=int, default=_STORED, help="profiles of 1 MB that are imported")
     parser.add_argument("--verbose", action="store_true", help="print each wrong answer")
     given = parser.parse_args()
     rows = []
-    tools = [name for name in given.tools or _TOOLS if name != "store"]
+    tools = [name for name in given.tools or _TOOLS if name in _TOOLS]
     stored = store_rows(given.stored) if "store" in given.tools or not given.tools else ()
-    for row in chain(_rows(tools, given.programs, given.profiles, verbose=given.verbose), stored):
+    rounds = round_rows() if "rounds" in given.tools or not given.tools else ()
+    for row in chain(stored, rounds, _rows(tools, given.programs, given.profiles, verbose=given.verbose)):
         rows.append(row)
         print(f"{row.measure}: {row.ours:.1f} {row.unit}", flush=True)
     whole = not given.tools and given.programs >= _PROGRAMS and given.profiles >= _PROFILES

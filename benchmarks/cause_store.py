@@ -17,6 +17,9 @@ from knickpoint.ingest import import_files
 from knickpoint.instance import Instance, create_instance, rank_new_suspects
 from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.model.commit import Repository
+from knickpoint.profiles import ProfileBuilder, ValueKind, pack_profile
+from knickpoint.store.profiles import ProfileWrite
+from knickpoint.watch.causes import update_causes
 from table import Reach, Row
 
 _COMMITS: Final = 40
@@ -25,6 +28,9 @@ _FUNCTIONS: Final = 800
 _MEGABYTE: Final = 1_000_000
 _KEPT_OF_5: Final = 200.0
 _READ_MS: Final = 200.0
+_LONG: Final = 400
+_BENCHMARKS: Final = 1_000
+_ROUND_PROFILES: Final = 1_000
 
 
 def _paths(rng: random.Random, size: int) -> list[tuple[str, int]]:
@@ -91,6 +97,49 @@ def store_rows(count: int) -> Iterator[Row]:
         yield from _reading(instance, repository)
 
 
+def round_rows() -> Iterator[Row]:
+    """Look for new profiles after a round of alerts, in an instance with many changes that have some."""
+    rng = random.Random(44)
+    with TemporaryDirectory() as made, create_instance(Path(made) / "instance", as_work=True) as instance:
+        results = Path(made) / "results.csv"
+        places = {f"work{number}": 20 + number % (_LONG - 40) for number in range(_BENCHMARKS)}
+        rows = [
+            f"{_commit(place)},2026-01-01T{place // 60:02d}:{place % 60:02d}:00Z,{name},s,"
+            f"{(1.0 if place < step else 1.25) + 0.002 * rng.randrange(3)}"
+            for place in range(_LONG)
+            for name, step in places.items()
+        ]
+        results.write_text("\n".join(["commit,time,benchmark,unit,value", *rows]) + "\n")
+        import_files(instance, [results])
+        repository = instance.store.commits.repositories()[0]
+        for number, (name, step) in enumerate(list(places.items())[: _ROUND_PROFILES // 2]):
+            for slot in (step - 1, step):
+                _keep(instance, repository, name, slot, 1.0 if slot < step else 1.25, number)
+        run_alert_round(instance)
+        changes = len(instance.store.findings.groups.suspect_ranges(repository))
+        instance.store.profiles.forget_causes([""])
+        yield Row(f"first look at the profiles of {changes:,} changes", "ms", _milliseconds(lambda: _look(instance)))
+        look = min(_milliseconds(lambda: _look(instance)) for _ in range(5))
+        yield Row(f"a look without news, {changes:,} changes and {_ROUND_PROFILES:,} profiles", "ms", look)
+        _keep(instance, repository, "work0", places["work0"], 1.25, _BENCHMARKS)
+        yield Row("a look with one new profile", "ms", _milliseconds(lambda: _look(instance)))
+
+
+def _look(instance: Instance) -> None:
+    update_causes(instance.store, lambda _: None)
+
+
+def _keep(instance: Instance, repository: Repository, benchmark: str, slot: int, cost: float, number: int) -> None:
+    builder = ProfileBuilder()
+    main, own = builder.frame("main", "main.py", 1), builder.frame(f"{benchmark}_row", "row.py", 12)
+    builder.add_path([main], 0.4)
+    builder.add_path([main, own], cost - 0.4 + 1e-4 * (number % 7))
+    content = pack_profile(builder.build("made", ValueKind.TIME, "s"))
+    name = f"{benchmark}:{slot}:{number}"
+    write = ProfileWrite(slot, name, benchmark, "", content, "made", "time", "s", name, len(content))
+    instance.store.profiles.write(repository, write)
+
+
 def _memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
@@ -120,7 +169,9 @@ def _reading(instance: Instance, repository: Repository) -> Iterator[Row]:
         reach=Reach.AT_MOST,
         bound=_READ_MS,
     )
-    yield Row("its flame graph, when it is not cached", "ms", _milliseconds(lambda: read_flame_graph(visible, instance, key)))
+    yield Row(
+        "its flame graph, when it is not cached", "ms", _milliseconds(lambda: read_flame_graph(visible, instance, key))
+    )
 
 
 def _milliseconds(work: Callable[[], object]) -> float:

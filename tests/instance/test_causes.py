@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.instance.test_suspects import Story, make_repository, story
 from tests.repositories import GitRepository
 from tests.server.client import Client
+from tests.watch.conftest import World
 
 from knickpoint.answers.change_pages import read_change_page
 from knickpoint.answers.flame_graphs import read_flame_graph
@@ -18,7 +20,7 @@ from knickpoint.gate import GateOptions, judge_commits, judge_results
 from knickpoint.history import Git
 from knickpoint.ingest.new_results import read_new_results
 from knickpoint.ingest.removal import remove_profiles
-from knickpoint.instance import rank_new_suspects
+from knickpoint.instance import open_instance, rank_new_suspects
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change_point import SuspectRange
@@ -29,7 +31,7 @@ from knickpoint.profiles import ProfileBuilder, ValueKind, pack_profile
 from knickpoint.reports import markdown_comment
 from knickpoint.server import create_app
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
-from knickpoint.store.profiles import ProfileWrite
+from knickpoint.store.profiles import ProfileTable, ProfileWrite, StoredProfile
 from knickpoint.watch import causes
 from knickpoint.watch.bisections import put_on_finding
 from knickpoint.watch.commit_comparison import LinePosition
@@ -280,3 +282,28 @@ def test_new_results_of_a_commit_with_profiles_are_judged_with_their_cause(slowe
         slowed.instance, read, GateOptions(partial=True), file=str(file), reference=base, line="main"
     )
     assert report.causes == ("parse: +30 ms of +30 ms in helper (/home/ci/src/x1.py:120).",)
+
+
+def test_a_round_reads_profiles_only_where_something_is_new(slowed: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiled(slowed)
+    rank_new_suspects(slowed.instance)  # the first ranking stated the change anew
+    read: list[object] = []
+    reading = ProfileTable.all
+
+    def all_profiles(*arguments: object) -> list[StoredProfile]:
+        read.append(arguments[-1])
+        return reading(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ProfileTable, "all", all_profiles)
+    rank_new_suspects(slowed.instance)
+    assert read == []
+    profile(slowed, 3, BEFORE, benchmark="render")
+    rank_new_suspects(slowed.instance)
+    assert read == []
+    with open_instance(slowed.instance.directory) as other:  # another process
+        profile(replace(slowed, world=World(other.store, slowed.world.repository)), 26, AFTER, number=7)
+    rank_new_suspects(slowed.instance)
+    assert read == [{"parse"}]
+    key = change_of(slowed)
+    (benchmark,) = slowed.world.store.profiles.causes([key])[key].body["benchmarks"]
+    assert len(benchmark["after"]) == 4

@@ -25,7 +25,7 @@ def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
     from knickpoint.watch.suspects.update import update_suspects
 
     open_git = git_source(instance)
-    caused = update_causes(instance.store, open_git)
+    caused = update_causes(instance.store, open_git, everything=everything)
     return update_suspects(instance.store, open_git, everything=everything, also=caused)
 
 

@@ -24,6 +24,8 @@ from knickpoint.store.tables.profiles import profile as table
 from knickpoint.store.tables.profiles import profile_content
 
 _LEVEL: Final = 9
+_MOST_NAMED: Final = 500
+"""Benchmarks that a question names; more are chosen from all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,15 @@ class StoredCause:
     body: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class ProfileMark:
+    """The number of profiles of a repository, the newest id, and when the last one was written (seconds since 1970)."""
+
+    count: int
+    newest: int
+    written: float
+
+
 _COLUMNS: Final = tuple(table.c[name] for name in StoredProfile.__dataclass_fields__)
 
 
@@ -114,11 +125,28 @@ class ProfileTable:
             found = select(table.c.id).where(table.c.repository_id == repository.id).limit(1)
             return connection.execute(found).first() is not None
 
-    def all(self, repository: Repository) -> list[StoredProfile]:
-        """Return all profiles of a repository, those that arrived first."""
-        query = select(*_COLUMNS).where(table.c.repository_id == repository.id)
+    def mark(self, repository: Repository) -> ProfileMark:
+        """Return what differs once profiles of a repository were written or deleted."""
+        columns = (func.count(), func.coalesce(func.max(table.c.id), 0), func.coalesce(func.max(table.c.created), 0.0))
         with self._database.reading() as connection:
-            return [_stored(row) for row in connection.execute(query.order_by(table.c.id))]
+            query = select(*columns).where(table.c.repository_id == repository.id)
+            return ProfileMark(*connection.execute(query).one())
+
+    def benchmarks_since(self, repository: Repository, mark: ProfileMark) -> set[str]:
+        """Return the benchmarks of the profiles that were written after a mark."""
+        query = select(table.c.benchmark).distinct()
+        later = (table.c.id > mark.newest) | (table.c.created > mark.written)
+        with self._database.reading() as connection:
+            return set(connection.execute(query.where(table.c.repository_id == repository.id, later)).scalars())
+
+    def all(self, repository: Repository, benchmarks: Collection[str] | None = None) -> list[StoredProfile]:
+        """Return all profiles of a repository, or those of some benchmarks, those that arrived first."""
+        query = select(*_COLUMNS).where(table.c.repository_id == repository.id)
+        if benchmarks is not None and len(benchmarks) <= _MOST_NAMED:
+            query = query.where(table.c.benchmark.in_(sorted(benchmarks)))
+        with self._database.reading() as connection:
+            found = [_stored(row) for row in connection.execute(query.order_by(table.c.id))]
+        return found if benchmarks is None else [each for each in found if each.benchmark in benchmarks]
 
     def at(self, repository: Repository, slots: Collection[int]) -> list[StoredProfile]:
         """Return the profiles of some commits, those that arrived first."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from knickpoint.formats.toolbox.storable_text import keepable_text
 from knickpoint.history import Git, read_touched_files
@@ -29,7 +31,7 @@ from knickpoint.model.unit import read_unit
 from knickpoint.profiles import Difference, FunctionChange, Measured, Profile, ValueKind, difference, unpack_profile
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
-from knickpoint.store.profiles import StoredCause, StoredProfile
+from knickpoint.store.profiles import ProfileMark, StoredCause, StoredProfile
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.suspects.ranking import is_same_file
 from knickpoint.watch.suspects.update import GitSource, candidates_of
@@ -38,6 +40,8 @@ _RULE: Final = 1
 """The version of what is computed: another one computes all anew."""
 _ENOUGH: Final = 5
 """Profiles of a side from which on no commit farther away is asked."""
+_WHOLE_SECONDS: Final = 3600.0
+"""How often a process looks at all changes: others may have changed some."""
 _MOST_PROFILES: Final = 10
 _MOST_BENCHMARKS: Final = 5
 _MOST_MEMBERS: Final = 50
@@ -69,32 +73,66 @@ class ProfilePair:
         return [*sides, self.point.unit, *(f"{each:.2g}" for each in measured)]
 
 
-def update_causes(store: Store, open_git: GitSource) -> set[int]:
+@dataclass(slots=True)
+class _Look:
+    """What this process saw when it last compared the profiles of a repository, and when it looked at all changes."""
+
+    mark: ProfileMark
+    whole: float
+
+
+_LOOKS: Final[WeakKeyDictionary[Store, dict[int, _Look]]] = WeakKeyDictionary()
+
+
+def update_causes(store: Store, open_git: GitSource, *, everything: bool = False) -> set[int]:
     """Compare the profiles of live changes where they, the levels or the suspect range are new; return these changes.
 
-    What was said stays when the rule of retention deletes its profiles. git is read before anything is written. Where
-    no repository has a profile, that is one question to the store.
+    What was said stays when the rule of retention deletes its profiles. git is read before anything is written. A
+    process looks at all changes first and each hour, at ``everything`` and after profiles were deleted; else at those
+    that it stated anew, and those of benchmarks with new profiles.
 
     Raises:
         StoreError: the store cannot be read or written.
     """
     found: set[int] = set()
+    looks = _LOOKS.setdefault(store, {})
+    written = store.findings.statements.take_written()
     for repository in store.commits.repositories():
-        if store.profiles.any(repository):
-            causes = _stale_causes(store, repository, open_git)
-            store.profiles.put_causes(causes)
-            found |= causes.keys()
+        mark, last = store.profiles.mark(repository), looks.pop(repository.id, None)
+        if not mark.count:
+            continue
+        now = time.monotonic()
+        fresh = None
+        if last and not everything and mark.count >= last.mark.count and now < last.whole + _WHOLE_SECONDS:
+            fresh = written | _with_new_profiles(store, repository, last.mark, mark)
+        causes = _stale_causes(store, repository, open_git, fresh) if fresh is None or fresh else {}
+        store.profiles.put_causes(causes)
+        found |= causes.keys()
+        looks[repository.id] = _Look(mark, now if fresh is None or last is None else last.whole)
     return found
 
 
-def _stale_causes(store: Store, repository: Repository, open_git: GitSource) -> dict[int, StoredCause]:
-    """Return change → what its profiles say, for those where that is not what the store has."""
+def _with_new_profiles(store: Store, repository: Repository, last: ProfileMark, mark: ProfileMark) -> set[int]:
+    """Return the live changes of the benchmarks whose profiles were written since the last look."""
+    if mark == last:
+        return set()
+    fresh = store.profiles.benchmarks_since(repository, last)
+    members = store.findings.suspects.all_members(repository)
+    return {key for key, keys in members.items() if not fresh.isdisjoint(map(_benchmark, keys))}
+
+
+def _stale_causes(
+    store: Store, repository: Repository, open_git: GitSource, looked_at: Collection[int] | None
+) -> dict[int, StoredCause]:
+    """Return change → what its profiles say, for those where that is not what the store has; None looks at all."""
+    suspects = store.findings.suspects
+    members = suspects.all_members(repository) if looked_at is None else suspects.members(looked_at)
+    benchmarks = {key: set(map(_benchmark, keys)) for key, keys in members.items()}
+    wanted = None if looked_at is None else set().union(*benchmarks.values())
     profiles: dict[str, list[StoredProfile]] = {}
-    for profile in store.profiles.all(repository):
+    for profile in store.profiles.all(repository, wanted):
         profiles.setdefault(profile.benchmark, []).append(profile)
-    live = {each.id for each in store.findings.suspects.stale(repository, everything=True)}
-    members = store.findings.suspects.members(live)
-    profiled = [key for key, keys in members.items() if any(map(profiles.__contains__, map(_benchmark, keys)))]
+    profiled = [key for key, names in benchmarks.items() if names & profiles.keys()]
     known = store.profiles.causes(profiled)
     lines = Lines(store, repository)
     found: dict[int, StoredCause] = {}

@@ -51,6 +51,7 @@ class StatementTable:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._written: set[int] = set()
         database.at_commit(STATEMENTS_OF_POINTS, self._touch_changes)
         database.at_commit(STATEMENTS_OF_CHANGES, self._write)
 
@@ -59,6 +60,14 @@ class StatementTable:
         with self._database.reading() as connection:
             self._database.run_deferred()
             return read_statements(self._database, connection, changes)
+
+    def take_written(self) -> set[int]:
+        """Return the changes that this process stated anew since it was last asked: something about them changed."""
+        taken: set[int] = set()
+        with suppress(KeyError):  # other threads add to it meanwhile
+            while True:
+                taken.add(self._written.pop())
+        return taken
 
     def of_part(self, points: Collection[int]) -> Statement | None:
         """State some change points of a change by the rule of the whole, without a likely commit; None without any."""
@@ -74,6 +83,7 @@ class StatementTable:
 
     def _write(self, connection: Connection, changes: set[int]) -> None:
         """State ``changes`` by their members, their newest bisection in force, and their ranked suspects."""
+        self._written |= changes
         ordered = sorted(changes)
         for first in range(0, len(ordered), _BATCH):
             self._write_batch(connection, ordered[first : first + _BATCH])

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Row, and_, case, func, or_, select
 
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change_point import Condition, Status, SuspectRange
@@ -136,13 +136,21 @@ class SuspectTable:
 
     def members(self, changes: Collection[int]) -> dict[int, list[str]]:
         """Return change → the trace keys of its live members, sorted."""
+        among = self._database.among(change_point.c.change_id, "wanted")
+        return self._keys(among, {"wanted": self._database.listed(sorted(changes))})
+
+    def all_members(self, repository: Repository) -> dict[int, list[str]]:
+        """Return live change → the trace keys of its live members, sorted."""
         point = change_point.c
-        query = select(point.change_id, point.trace_key).where(point.condition != Condition.GONE.value)
-        query = query.where(self._database.among(point.change_id, "wanted")).order_by(point.trace_key)
+        return self._keys(and_(point.repository_id == repository.id, point.change_id != 0), {})
+
+    def _keys(self, where: ColumnElement[bool], values: Mapping[str, Any]) -> dict[int, list[str]]:
+        point = change_point.c
+        query = select(point.change_id, point.trace_key).where(point.condition != Condition.GONE.value, where)
         found: dict[int, list[str]] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(query, {"wanted": self._database.listed(sorted(changes))}):
-                found.setdefault(row.change_id, []).append(row.trace_key)
+            for key, trace in connection.execute(query.order_by(point.trace_key), values):
+                found.setdefault(key, []).append(trace)
         return found
 
     def member_traces(self, changes: Collection[int]) -> dict[int, list[int]]:
