@@ -114,14 +114,14 @@ def round_rows() -> Iterator[Row]:
         repository = instance.store.commits.repositories()[0]
         for number, (name, step) in enumerate(list(places.items())[: _ROUND_PROFILES // 2]):
             for slot in (step - 1, step):
-                _keep(instance, repository, name, slot, 1.0 if slot < step else 1.25, number)
+                _keep(instance, repository, name, slot, 1.0 if slot < step else 1.25, number=number)
         run_alert_round(instance)
         changes = len(instance.store.findings.groups.suspect_ranges(repository))
         instance.store.profiles.forget_causes([""])
         yield Row(f"first look at the profiles of {changes:,} changes", "ms", _milliseconds(lambda: _look(instance)))
         look = min(_milliseconds(lambda: _look(instance)) for _ in range(5))
         yield Row(f"a look without news, {changes:,} changes and {_ROUND_PROFILES:,} profiles", "ms", look)
-        _keep(instance, repository, "work0", places["work0"], 1.25, _BENCHMARKS)
+        _keep(instance, repository, "work0", places["work0"], 1.25, number=_BENCHMARKS)
         yield Row("a look with one new profile", "ms", _milliseconds(lambda: _look(instance)))
 
 
@@ -129,7 +129,7 @@ def _look(instance: Instance) -> None:
     update_causes(instance.store, lambda _: None)
 
 
-def _keep(instance: Instance, repository: Repository, benchmark: str, slot: int, cost: float, number: int) -> None:
+def _keep(instance: Instance, repository: Repository, benchmark: str, slot: int, cost: float, *, number: int) -> None:
     builder = ProfileBuilder()
     main, own = builder.frame("main", "main.py", 1), builder.frame(f"{benchmark}_row", "row.py", 12)
     builder.add_path([main], 0.4)

@@ -188,7 +188,7 @@ def judge_commits(
         accepted=branch.accepted,
         warnings=warnings,
     )
-    return replace(report, causes=causes_of_commits(instance.store, repository, slots, report.deciding))
+    return replace(report, causes=causes_of_commits(instance.store, base.line.repository, slots, report.deciding))
 
 
 def judge_rounds(end: ComparisonEnd, request: ComparisonRequest, options: GateOptions, config: Config) -> GateReport:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from knickpoint.detect.measured_series import MeasuredSeries
 from knickpoint.model.step import Candidate, Flipping, Step
 
-
 StepSearch = Callable[[NDArray[np.float64]], tuple[Step, ...]]
 """Finds the steps in other measured values of the same rows, by a method with its settings."""
 

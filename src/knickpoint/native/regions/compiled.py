@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from knickpoint.native.binding import lib
 from knickpoint.native.regions.reference import Region
 
-
 _COUNT, _MEDIAN = 2, 5
 """Columns of what the kernel says of a level."""
 
