@@ -1,8 +1,8 @@
 """Attribute what a pull request flags to a moved environment or to noise, by earlier checks of pull requests.
 
 - **Moved environment.** Of the newest three other pull requests that measured a benchmark, two moved by about the same
-  factor, and none shares a commit with another beyond its base: no patch is the reason. Of the change, at most a quarter
-  of theirs may be left, or what a comparison of this benchmark can find.
+  factor, and none shares a commit with another beyond its base: no patch is the reason. What is left of the change may
+  be a quarter of theirs, or what a comparison of this benchmark can find.
 - **Noise.** In most checks of the same commit a flagged benchmark moves less than half as far.
 """
 
@@ -42,7 +42,7 @@ _CHANGED: Final = frozenset({Verdict.REGRESSED, Verdict.IMPROVED})
 def note_check(
     results: JudgedResults, *, head: str, branch: str, commits: frozenset[str], time: datetime
 ) -> PullRequestCheck:
-    """Return what a check of the commit ``head`` found, to be compared with others and kept."""
+    """Sum up a check of the commit ``head``, to be compared with others and kept."""
     rows = [row for row in results.benchmarks if row.decides and row.trace_id is not None and _size(row) is not None]
     return PullRequestCheck(
         head,

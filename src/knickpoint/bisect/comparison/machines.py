@@ -37,9 +37,9 @@ Machine = Mapping[str, CalibratedBenchmark]
 class JoinedBenchmark:
     """What comparisons can see of one benchmark on several machines; shares of its level, nan for what is unknown.
 
-    ``noise`` is that between machines beside their common factor. ``found_80`` and ``found_95`` are the smallest changes
-    that a check of one run on another machine finds with that power; ``in_turns`` is what comparisons on the worst of
-    the machines find with 80 %, and ``between`` and ``builds`` are the noise of runs and builds there.
+    ``noise`` is that between machines beside their common factor. A check of one run on another machine finds changes
+    of ``found_80`` and ``found_95`` with that power; ``in_turns`` is what comparisons on the worst of the machines find
+    with 80 %, and ``between`` and ``builds`` are the noise of runs and builds there.
     """
 
     trace: str
@@ -118,7 +118,7 @@ def _log_level(machine: Machine, trace: str) -> float:
 
 
 def _sign(machines: Sequence[Machine], trace: str) -> int:
-    """Return what a slower machine does to the values; exact counts depend on no machine."""
+    """Sign of what a slower machine does to the values; 0 for exact counts, which depend on no machine."""
     found = [machine[trace] for machine in machines if _is_known(machine, trace)]
     if all(each.state is BenchmarkState.EXACT for each in found):
         return 0

@@ -93,8 +93,8 @@ class _Options:
 def speed_sign(unit: str, better: Better, past: ArrayLike = ()) -> int:
     """Return 1 for values that a slower machine raises, such as times, -1 for those that it lowers, 0 for others.
 
-    Sizes and counts do not depend on the speed of a machine. An unknown unit is taken for a count if the ``past`` values
-    are exact, else for a time, or for a score that is better when higher.
+    Sizes and counts do not depend on the speed of a machine. An unknown unit is taken for a count if the ``past``
+    values are exact, else for a time, or for a score that is better when higher.
     """
     dimension = read_unit(unit).dimension
     if dimension == "time":

@@ -91,7 +91,7 @@ def find_levels(histories: Array) -> list[Levels]:
 
 
 def exact_rows(histories: Array) -> NDArray[np.bool_]:
-    """Return which of the rows are exact: their successive values hardly differ in the middle."""
+    """Mask of the rows that are exact: their successive values hardly differ in the middle."""
     return np.array([_usual_difference(row[~np.isnan(row)]) <= EXACT for row in histories], dtype=np.bool_)
 
 
@@ -108,7 +108,7 @@ def _usual_difference(values: Array) -> float:
 
 
 def _exact_steps(values: Array) -> list[int]:
-    """Return where the levels of exact ``values`` begin."""
+    """Find the first values of the levels of exact ``values``, but for the very first."""
     least = max(_LEAST_STEP, _STEP * _usual_difference(values))
     return [int(place) + 1 for place in np.flatnonzero(_differences(values) > least)]
 
