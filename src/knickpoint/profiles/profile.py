@@ -34,10 +34,14 @@ _HASH: Final = 8
 _LIBRARY: Final = re.compile(
     r"""^(?:~|<.*>|\[.*\]|\?+|node:.*|internal/.*|native\ .*|extensions::.*)?$
     |/rustc/ | /lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/) | ^(?:/usr)?/lib(?:64)?/(?!python)
-    |^/usr/(?:include|local/go/src)/ | \.so(?:\.\d+)*$""",
+    |^/usr/include/ | /go(?:-?[\d.]+)?/(?:[^/]+/){0,2}src/[a-z0-9]+/
+    |^(?:runtime|strconv)/[\w/]+\.(?:go|s)$ | \.so(?:\.\d+)*$""",
     re.VERBOSE,
 )
-"""Files of the runtime and its library. Installed packages are none: the program that is measured may be one."""
+"""Files of the runtime and its library; those of Go have no dot in their first directory.
+
+Installed packages are none: the program that is measured may be one.
+"""
 
 
 class ValueKind(Enum):
