@@ -25,7 +25,6 @@ from knickpoint.model.judged_benchmark import JudgedResults
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import percent_text
 from knickpoint.model.summary import MEDIAN, Summary
-from knickpoint.watch.causes import causes_of_commits
 from knickpoint.watch.commit_comparison import LinePosition, compare_commits
 from knickpoint.watch.results_check import check_files, check_results
 from knickpoint.watch.results_check.sides import StoredHistory
@@ -188,7 +187,7 @@ def judge_commits(
         accepted=branch.accepted,
         warnings=warnings,
     )
-    return replace(report, causes=causes_of_commits(instance.store, base.line.repository, slots, report.deciding))
+    return replace(report, causes=_causes(instance.store, base.line.repository, slots, report))
 
 
 def judge_rounds(end: ComparisonEnd, request: ComparisonRequest, options: GateOptions, config: Config) -> GateReport:
@@ -312,19 +311,23 @@ def _judge_by(
         has_history=base is not None,
         warnings=[*_oddities(read, file), *more],
     )
-    causes = _causes(store, repository, slot, read, report) if repository is not None and slot is not None else ()
-    return replace(report, causes=causes)
-
-
-def _causes(store: Store, repository: Repository, base: int, read: NewResults, report: GateReport) -> tuple[str, ...]:
-    """Return what profiles say where the new commit is in the store and both have some."""
+    if repository is None or slot is None or not store.profiles.any(repository):
+        return report
     head = max((run.revision for run in read.runs), key=len, default="")
-    if not head or not store.profiles.any(repository):
-        return ()
     with suppress(HistoryError):
-        found = store.commits.find(repository, head)
-        return causes_of_commits(store, repository, (base, found.slot), report.deciding) if found else ()
-    return ()
+        found = store.commits.find(repository, head) if head else None
+        if found is not None:
+            return replace(report, causes=_causes(store, repository, (slot, found.slot), report))
+    return report
+
+
+def _causes(store: Store, repository: Repository, slots: tuple[int, int], report: GateReport) -> tuple[str, ...]:
+    """State the causes by the profiles of both commits, where there are some."""
+    if not store.profiles.any(repository):
+        return ()
+    from knickpoint.watch.causes import causes_of_commits
+
+    return causes_of_commits(store, repository, slots, report.deciding)
 
 
 def _with_branch(instance: Instance, base: Base, heads: Collection[str]) -> tuple[Base, list[str]]:

@@ -126,7 +126,7 @@ class ProfileTable:
             return connection.execute(found).first() is not None
 
     def mark(self, repository: Repository) -> ProfileMark:
-        """Return what differs once profiles of a repository were written or deleted."""
+        """Return a mark that differs once profiles of a repository were written or deleted."""
         columns = (func.count(), func.coalesce(func.max(table.c.id), 0), func.coalesce(func.max(table.c.created), 0.0))
         with self._database.reading() as connection:
             query = select(*columns).where(table.c.repository_id == repository.id)

@@ -285,7 +285,7 @@ def compare_measured(
 def causes_of_commits(
     store: Store, repository: Repository, slots: tuple[int, int], judged: Iterable[JudgedBenchmark]
 ) -> tuple[str, ...]:
-    """Return what the profiles of two commits say about the benchmarks that changed, a sentence each, at most five."""
+    """State the cause of each benchmark that changed by the profiles of two commits, for at most five."""
     if not store.profiles.any(repository):
         return ()
     found = profiles_of_commits(store.profiles.at(repository, slots), *slots)

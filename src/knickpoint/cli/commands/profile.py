@@ -209,6 +209,6 @@ class EndsProfiler:
         return ""
 
     def name_kept(self, *, err: bool) -> None:
-        """Say what draws the profiles that were kept."""
+        """Name the command that draws the kept profiles."""
         if self.keep is not None:
             note(f"knick profile diff {self.keep}/before {self.keep}/after --html FILE draws them.", err=err)

@@ -9,7 +9,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from knickpoint.access.settings import CiJobSettings
-from knickpoint.bisect.profiling import check_profiler
 from knickpoint.bisect.settings import RecipeSettings, ScheduleSettings, TrySettings, check_recipe
 from knickpoint.instance.config.settings import Config, RunnerChoice, WorkSettings
 from knickpoint.model.errors import ConfigError, FormatError, InputError, QueryError
@@ -34,7 +33,10 @@ def check_recipes(config: Config, path: Path) -> None:
     for name, recipe in config.bisect.items():
         where = f"{path}, [bisect.{name}]"
         check_recipe(recipe, where)
-        check_profiler(recipe, where)
+        if recipe.profiler:
+            from knickpoint.bisect.profiling import check_profiler
+
+            check_profiler(recipe, where)
         try:
             parse_query(recipe.query)
             if recipe.format:
