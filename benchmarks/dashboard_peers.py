@@ -93,7 +93,7 @@ def peer_pages(browser: Browser) -> list[Row]:
         charts = _publish_charts(made, place / "web" / "charts")
         with _served(place / "web") as address:
             all_canvases = f"() => document.querySelectorAll('canvas').length >= {TRACES}"
-            ours = _open(browser, f"{address}ours/", "() => document.querySelector('.trend-total')")
+            ours = _open(browser, f"{address}ours/", "() => document.querySelector('.overview-sum')")
             one = _open(browser, f"{address}ours/#/trace/1", "() => document.querySelector('kp-chart canvas')")
             grid = plot = chart = None
             if asv:

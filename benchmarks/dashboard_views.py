@@ -139,7 +139,7 @@ def _zipped(script: bytes) -> int:
 
 
 def _views(largest: str, commit: str, trace: int) -> Iterator[View]:
-    yield View("overview", "", ".trend-total")
+    yield View("overview", "", ".overview-sum")
     yield View("triage", "triage", "tr.change-row", still=True)
     yield View("triage, largest open", f"triage?sort=-traces&open={largest}", "tr.finding-row", still=True)
     yield View("change, largest", f"change/{largest}", "kp-chart canvas", still=True)
