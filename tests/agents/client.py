@@ -26,6 +26,11 @@ _Found = TypeVar("_Found")
 Work = Callable[[Client], Awaitable[_Found]]
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len(dict(pairs)) == len(pairs), "a name occurs twice in an object"
+    return dict(pairs)
+
+
 @dataclass(frozen=True)
 class Called:
     """What a call of a tool answered."""
@@ -36,7 +41,7 @@ class Called:
 
     @property
     def reply(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.text)
+        found: dict[str, Any] = json.loads(self.text, object_pairs_hook=_unique)
         return found
 
 

@@ -202,7 +202,9 @@ def test_a_body_that_is_no_message_is_refused(served: Served, body: bytes) -> No
 @pytest.mark.long
 def test_only_post_is_answered(served: Served) -> None:
     for method in ("GET", "DELETE"):
-        answer = httpx.request(method, f"{served.address.rstrip('/')}/mcp", headers=served.credentials["viewer"])
+        answer = httpx.request(
+            method, f"{served.address.rstrip('/')}/mcp", headers=served.credentials["viewer"], timeout=60
+        )
         assert answer.status_code == 405
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from knickpoint.agents.reply import Page, Reply, Said, call, hash_text, percent
+from knickpoint.agents.reply import Page, Reply, Said, call, hash_text, percent, share_text
 from knickpoint.agents.tool import First, RepositoryName, Request, Session, tool
 from knickpoint.answers.base import AttemptsId, Text
 from knickpoint.answers.visible_repositories import UnknownError
@@ -119,6 +119,8 @@ def report_attempts(session: Session, asked: ReportRequest) -> Reply:
         known = [each for each in list_attempts(session.instance) if _may_see(session, each)]
         items = [_about(each) for each in known[asked.first :][:_PAGE]]
         calls = [call("report_attempts", session=each.name) for each in known[:1]]
+        if session.may(Permission.MEASURE):
+            calls.append(call("start_attempts", base="…"))
         return Reply({}, Page("sessions", items, asked.first, len(known)), calls)
     found = _find(session, asked.session)
     limit = time.monotonic() + (asked.wait if session.local else 0)
@@ -183,7 +185,7 @@ def _reported(session: Session, found: StoredAttempts, first: int = 0) -> Reply:
     made, bounds = found.session, session.instance.config.try_
     facts = {
         **_about(found),
-        "chance_of_a_false_claim": percent(made.rules.error),
+        "chance_of_a_false_claim": share_text(made.rules.error),
         "attempts_left": max(0, bounds.most_attempts - len(made.attempts)),
         "hours_left_today": max(0.0, bounds.budget_hours - hours_of_a_day(session.instance)),
         "printed": found.last_lines if session.local else None,

@@ -28,6 +28,7 @@ from knickpoint.answers.filters import AlertKindFilter, ListFilter, Tab
 from knickpoint.answers.members import ChangePointAnswer
 from knickpoint.answers.suspects import list_suspects
 from knickpoint.model.access import Permission
+from knickpoint.model.commit import short_name
 from knickpoint.model.errors import InputError
 from knickpoint.model.statement import Basis, ChangeDirection
 
@@ -87,7 +88,8 @@ def list_changes(session: Session, asked: ChangesRequest) -> Reply:
 
     A change is a lasting shift of the level of one or more traces, found by statistics and not by one value.
     `certainty`: a `settled` change stays, a `provisional` one rests on few values and may vanish. `condition`: whether
-    the data of today still show it. `likely_commit` has the probability that this commit made the change.
+    the data of today still show it. `likely_commit` has the probability that this commit made the change; its `basis`
+    says why: `bisected`, which was measured, `only`, no other is in the range, or `suspect`, by what commits touch.
     """
     wanted = ListFilter(
         repository=asked.repository,
@@ -165,7 +167,7 @@ def explain_change(session: Session, asked: ChangeRequest) -> Reply:
         "cause": stated and stated.cause,
         "ticket": stated and stated.ticket,
         "line": reach.line,
-        "previous": {"hash": hash_text(reach.previous_hash), "position": reach.previous},
+        "previous": {"hash": hash_text(short_name(reach.previous_hash)), "position": reach.previous},
         "suspects_ranked": suspects.ranked,
         "suspects_note": suspects.note,
         "no_suspect_probability": suspects.none,

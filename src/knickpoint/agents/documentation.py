@@ -71,6 +71,10 @@ def _sections(page: str, text: str) -> list[Section]:
     ]
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+
+
 class DocumentationRequest(Request):
     """What to look for."""
 
@@ -85,7 +89,7 @@ def search_documentation(session: Session, asked: DocumentationRequest) -> Reply
     scored = [(section.score(words), section) for section in read_guide()]
     found = [section for score, section in sorted(scored, key=lambda each: each[0], reverse=True) if score[0]]
     items = [
-        {"page": Said(each.page), "section": Said(each.heading), "text": Said(each.text[:_LONGEST])}
+        {"page": Said(each.page), "section": Said(each.heading), "text": Said(_cut(each.text))}
         for each in found[asked.first :]
     ]
     return Reply({}, Page("sections", items, asked.first, len(found)), [] if items else [call("list_repositories")])

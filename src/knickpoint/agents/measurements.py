@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from knickpoint.agents.reply import Page, Reply, Said, call, commit_facts, percent, trace_facts
+from knickpoint.agents.reply import Page, Reply, Said, call, commit_facts, percent, share_text, trace_facts
 from knickpoint.agents.tool import First, LineName, RepositoryName, Request, Session, tool
 from knickpoint.answers.base import Id, Text
 from knickpoint.answers.change_points import read_change_points
@@ -37,8 +37,8 @@ _BYTES: Final = 2_000_000
 """Bytes of a results file that an agent names or sends."""
 
 _QUERY: Final = (
-    "Terms `param=value` that must all match, as `benchmark=parse os=linux`; `param~=regular expression` and"
-    " `param!=value` as well. Empty matches every trace."
+    "Terms that must all match: `param=value`, as in `benchmark=parse os=linux`, `param!=value`, `param~=regular"
+    " expression`, or a part of the key. Empty matches every trace."
 )
 _REVISION: Final = "A hash or a unique beginning of one, a tag, a branch, a day as 2026-03-14, or `newest`."
 
@@ -167,7 +167,7 @@ def compare_commits(session: Session, asked: CompareRequest) -> Reply:
     wanted = ComparisonRequest(
         asked.repository, asked.line, asked.head_line, asked.base, asked.head, asked.query, "median", 3, listed
     )
-    return _compared(compare(session.visible, session.instance, wanted), asked.first)
+    return _compared(compare(session.visible, session.instance, wanted), asked.first, changed=asked.changed)
 
 
 class ResultsRequest(Request):
@@ -206,7 +206,8 @@ def judge_results(session: Session, asked: ResultsRequest) -> Reply:
     wanted = UploadedRequest(
         asked.repository, asked.line, asked.base, "", 0, name, asked.query, "median", asked.partial, listed
     )
-    return _compared(compare_uploaded(session.visible, session.instance, data, wanted), asked.first)
+    found = compare_uploaded(session.visible, session.instance, data, wanted)
+    return _compared(found, asked.first, changed=asked.changed)
 
 
 def _read(session: Session, asked: ResultsRequest) -> bytes:
@@ -237,21 +238,21 @@ def _read(session: Session, asked: ResultsRequest) -> bytes:
     return data
 
 
-def _compared(found: ComparisonAnswer, first: int) -> Reply:
+def _compared(found: ComparisonAnswer, first: int, *, changed: bool) -> Reply:
     facts = {
         "repository": found.repository,
         "base": _side(found.base),
         "head": _side(found.head),
         "verdicts": found.counts,
         "compared_traces": found.compared,
-        "chance_of_a_false_alarm": percent(found.false_positives),
+        "chance_of_a_false_alarm": share_text(found.false_positives),
         "replayed_commits": found.replayed,
-        "warnings": found.warnings[:_FEW],
+        "warnings": [each.replace("--partial", "partial=true") for each in found.warnings[:_FEW]],
+        "listed": Said("what changed; changed=false lists every trace") if changed else None,
     }
     items = [_verdict(each) for each in found.traces]
-    again = [] if items else [Said("Nothing listed changed; changed=false lists every trace.")]
     calls = [call("trace_values", trace=each.trace_id) for each in found.traces if each.trace_id is not None][:1]
-    return Reply(facts, Page("traces", items, first, found.total), [*calls, *again])
+    return Reply(facts, Page("traces", items, first, found.total), calls or [call("list_changes")])
 
 
 def _side(side: ComparisonSideAnswer) -> dict[str, object]:
@@ -271,7 +272,7 @@ def _verdict(each: JudgedBenchmarkAnswer) -> dict[str, object]:
         "accepted_because": each.accepted,
         "size": percent(each.relative_size),
         "between": Said(" and ".join(filter(None, ends))),
-        "detectable": percent(each.detectable),
+        "detectable": share_text(each.detectable),
         "before": each.before,
         "after": each.after,
         "unit": each.unit,
@@ -292,7 +293,8 @@ def list_missing(session: Session, asked: MissingRequest) -> Reply:
     """List what should have results and has none: jobs that stopped, benchmarks that vanished, commits left out.
 
     A benchmark that vanished may have been renamed: `rename` entries propose the trace that continues it, with a
-    probability. What is missing was not measured, and nothing can be said about its speed.
+    probability. `commits_without` counts measured commits since `last_result`, `usual_gap` is the longest recent gap
+    between results. What is missing was not measured, and nothing can be said about its speed.
     """
     items: list[dict[str, object]] = []
     for found in list_absent(session.instance, session.visible, asked.repository):
@@ -301,7 +303,7 @@ def list_missing(session: Session, asked: MissingRequest) -> Reply:
                 "repository": each.repository,
                 "kind": each.kind,
                 "params": each.params[:_FEW],
-                "count": each.count,
+                "count": each.count or None,
                 "traces": [trace.key for trace in each.traces[:_FEW]],
                 "last_result": commit_facts(each.last),
                 "commits_without": each.silent,

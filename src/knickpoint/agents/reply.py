@@ -20,6 +20,7 @@ from typing import Final
 from knickpoint.answers.commits import CommitAnswer
 from knickpoint.answers.traces import TraceAnswer
 from knickpoint.model.plain_text import plain_line
+from knickpoint.model.quantity_text import percent_text
 
 LONGEST: Final = 8_000
 """Characters of a reply."""
@@ -163,6 +164,11 @@ def unmarked(text: str) -> str:
 def percent(share: float | None) -> Said | None:
     """Return a share as ``+12.3 %``, None where it is not known."""
     return Said(f"{100 * share:+.3g} %") if share is not None and math.isfinite(share) else None
+
+
+def share_text(share: float | None) -> Said | None:
+    """Return a probability or a size without a direction as ``1 %``, None where it is not known."""
+    return Said(percent_text(share)) if share is not None and math.isfinite(share) else None
 
 
 def hash_text(text: str) -> str:

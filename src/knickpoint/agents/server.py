@@ -55,12 +55,14 @@ TOOLS: Final = {
 
 _LOG: Final = logging.getLogger("knickpoint.agents")
 _MOST_DEFECTS: Final = 5
-_ADDRESSES: Final = {
+_INSTEAD: Final = {
     "/api/v1/changes": "list_changes",
     "/api/v1/traces": "find_traces",
     "/api/v1/bisections": "list_bisections",
+    "say that it holds results with --as json": "add the commit to each row",
+    "--partial": "partial=true",
 }
-"""Addresses that remedies name, and the tools that do the same."""
+"""What remedies name for people and scripts, and what a tool has instead."""
 
 
 def build_server(session: Session) -> Server[Any]:
@@ -152,8 +154,8 @@ def _refusal(name: str, error: ValidationError) -> Reply:
 
 
 def _remedy(text: str) -> str:
-    for address, name in _ADDRESSES.items():
-        text = text.replace(address, name)
+    for words, instead in _INSTEAD.items():
+        text = text.replace(words, instead)
     return text
 
 

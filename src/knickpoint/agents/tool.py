@@ -92,7 +92,7 @@ class Tool:
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of the input, without what costs an agent tokens and tells it nothing."""
         schema = _shortened(self.request.model_json_schema())
-        for each in schema.get("$defs", {}).values():
+        for each in [schema, *schema.get("$defs", {}).values()]:
             each.pop("description", None)
         return schema
 

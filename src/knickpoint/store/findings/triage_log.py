@@ -327,7 +327,7 @@ def _changed_state(point: RowMapping, changes: Mapping[str, Any]) -> _State:
     if state.status == Status.TICKET.value and not state.ticket:
         raise InputError(
             f"the status ticket needs the key of a ticket (P{point['id']})",
-            remedy="Give it, as in --ticket PERF-123.",
+            remedy="Give the key of the ticket, as in PERF-123.",
         )
     return state
 

@@ -76,7 +76,7 @@ def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
         unprocessed = [member.id for member in members if not member.processed]
         ids.update([member.id for member in members] if all_members or not unprocessed else unprocessed)
     if not ids:
-        raise InputError("nothing to decide about", remedy="Name a change, as in knick triage 12 --as hidden.")
+        raise InputError("nothing to decide about", remedy="Name a change, as R12.")
     return sorted(ids)
 
 
