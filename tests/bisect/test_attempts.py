@@ -195,6 +195,51 @@ def session(*ends: AttemptEnd) -> AttemptSession:
     )
 
 
+def test_verdicts_of_stages_that_the_time_ended_follow_from_their_values() -> None:
+    judges: dict[Stage, RoundsJudge] = {}
+
+    def measure(stage: Stage, rules: ComparisonRules) -> Sequence[JudgedBenchmark]:
+        rounds = 14 if stage is Stage.SCREEN else 11
+        judge = judges[stage] = RoundsJudge(rules)
+        judge.warm_up(*drawn())
+        while judge.rounds < rounds and not judge.finished:
+            judge.expect(rounds)
+            judge.add(*drawn())
+        judge.conclude(planned=not judge.finished)
+        return judge.benchmarks
+
+    def drawn() -> Sequence[dict[str, MeasuredValue]]:
+        values = 100 + 8 * rng.normal(), 90 + 7 * rng.normal()
+        return [{"parse": MeasuredValue(value, "ms", Better.LOWER)} for value in values]
+
+    followed = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        end = judge_attempt(measure, SessionRules(), confirmations=0, seed=0)
+        limited = [
+            replace(each, expected=tuple(judges[each.stage].expected), planned_end=judges[each.stage].is_last_look)
+            for each in end.stages
+        ]
+        followed.append(differing_attempts(session(replace(end, stages=tuple(limited)))) == [])
+    assert all(followed)
+
+
+def test_a_confirmation_without_enough_rounds_decides_nothing() -> None:
+    lucky = measuring(noisy(parse=0.9))
+
+    def measure(stage: Stage, rules: ComparisonRules) -> Sequence[JudgedBenchmark]:
+        if stage is Stage.SCREEN:
+            return lucky(stage, rules)
+        judge = RoundsJudge(rules)
+        values = [{"parse": MeasuredValue(value, "ms", Better.LOWER)} for value in (100.0, 90.0)]
+        judge.warm_up(*values)
+        judge.add(*values)
+        judge.conclude(planned=True)
+        return judge.benchmarks
+
+    assert judge_attempt(measure, SessionRules(), confirmations=0, seed=1).verdict is AttemptVerdict.UNDECIDED
+
+
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     made = session(judged(noisy(parse=0.9, load=1.0)), judged(noisy(parse=1.0)))
     write_session(tmp_path / "a.json", made)

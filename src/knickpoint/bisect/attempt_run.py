@@ -34,6 +34,7 @@ from knickpoint.bisect.comparison import (
     ComparisonRules,
     MeasuredValue,
     Round,
+    RoundsJudge,
     SideFailedError,
 )
 from knickpoint.bisect.comparison.comparison import measured_values
@@ -115,6 +116,7 @@ class AttemptRun:
             added_params=session.added_params,
         )
 
+        judges: dict[Stage, RoundsJudge] = {}
         checked = Stage.CONFIRM in journal.rounds
 
         def measure(stage: Stage, rules: ComparisonRules) -> Sequence[JudgedBenchmark]:
@@ -132,19 +134,22 @@ class AttemptRun:
             earlier = journal.begin(stage)
             comparison = Comparison(limited, self.workspace, session.machine, self.progress, earlier=earlier, note=note)
             try:
-                return comparison.run().benchmarks
+                benchmarks = comparison.run().benchmarks
             except SideFailedError as failed:
                 if failed.where == session.base[:12]:
                     raise
                 raise AttemptFailedError(failed.message) from failed
+            judges[stage] = comparison.judge
+            return benchmarks
 
-        return judge_attempt(
+        end = judge_attempt(
             measure,
             session.rules,
             confirmations=session.confirmations + journal.attempt.lost_confirmations,
             seed=len(session.attempts),
             check=lambda screened, faster: None if checked else self._refusal(commit, screened, faster),
         )
+        return replace(end, stages=tuple(_with_limits(each, judges.get(each.stage)) for each in end.stages))
 
     def _changed_files(self, commit: str) -> list[str]:
         asked = ("diff", "--name-only", "--no-renames", "-z", self.session.base, commit, "--")
@@ -264,6 +269,15 @@ def make_attempt(run: AttemptRun, record: Path, commit: str, *, work_tree: bool 
     note(end)
     journal.remove()
     return len(before) + 1, end
+
+
+def _with_limits(result: StageResult, judge: RoundsJudge | None) -> StageResult:
+    """Add to a stage what its time allowed, without which nobody could judge it again."""
+    most = result.rules.most_rounds
+    if judge is None:
+        return result
+    expected = tuple(judge.expected) if set(judge.expected) != {most} else ()
+    return replace(result, expected=expected, planned_end=judge.is_last_look and judge.rounds < most)
 
 
 def _growth(measured: MeasuredValue | None, usual: Sequence[float]) -> float:

@@ -99,11 +99,17 @@ def confirmation_error(error: float, number: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """A set of measurements, the rules that judged it, and what came out for each benchmark; none where a run failed."""
+    """A set of measurements, the rules that judged it, and what came out for each benchmark; none where a run failed.
+
+    ``expected`` are the rounds that the time allowed in all, before each of them; empty where it allowed all.
+    ``planned_end`` is true where it ended them.
+    """
 
     stage: Stage
     rules: ComparisonRules
     benchmarks: tuple[JudgedBenchmark, ...]
+    expected: tuple[int, ...] = ()
+    planned_end: bool = False
 
     def traces(self, verdict: Verdict) -> frozenset[str]:
         """Return the keys of the benchmarks with a verdict."""
@@ -174,10 +180,8 @@ class _Judging:
         if refused := _refusal(screened):
             return self.end(*refused)
         faster = screened.traces(Verdict.IMPROVED)
-        if not faster and any(each.verdict is Verdict.NO_DATA and not each.settled for each in screened.benchmarks):
-            return self.end(AttemptVerdict.UNDECIDED, "its time was used up after too few rounds")
         if not faster:
-            return self.end(AttemptVerdict.NOT_FASTER, _not_faster(screened))
+            return self._not_faster(screened, _not_faster(screened))
         if refused := check(screened, faster):
             return self.end(*refused)
         return self._confirm(faster)
@@ -192,8 +196,13 @@ class _Judging:
             return self.end(*refused)
         faster &= confirmed.traces(Verdict.IMPROVED)
         if not faster:
-            return self.end(AttemptVerdict.NOT_FASTER, "it looked faster, and fresh measurements do not confirm it")
+            return self._not_faster(confirmed, "it looked faster, and fresh measurements do not confirm it")
         return self._size(faster)
+
+    def _not_faster(self, result: StageResult, reason: str) -> AttemptEnd:
+        if any(each.verdict is Verdict.NO_DATA and not each.settled for each in result.benchmarks):
+            return self.end(AttemptVerdict.UNDECIDED, "its time was used up after too few rounds")
+        return self.end(AttemptVerdict.NOT_FASTER, reason)
 
     def _size(self, faster: frozenset[str]) -> AttemptEnd:
         sized = self._make(Stage.SIZE)
@@ -306,6 +315,10 @@ def _judged_anew(result: StageResult, rules: ComparisonRules) -> list[JudgedBenc
         )
         if not number:
             judge.warm_up(base, head)
+        if number < len(result.expected):
+            judge.expect(result.expected[number])
         judge.add(base, head)
+    if result.planned_end:
+        judge.conclude(planned=True)
     found = {each.trace: each for each in judge.benchmarks}
     return [found.get(each.trace, each) for each in result.benchmarks]
