@@ -213,7 +213,7 @@ def _attempt(number: int, attempt: Attempt) -> dict[str, object]:
 
 
 def _kept(found: StoredAttempts) -> AttemptJournal | None:
-    """Return what is kept of the newest attempt, if it was interrupted and can go on."""
+    """Journal of the newest attempt, if it was interrupted and can go on."""
     kept = None if found.measuring or found.session.ended else found.journal
     return kept if kept and kept.goes_on_with(kept.attempt.commit) else None
 
