@@ -30,15 +30,17 @@ def segment(
     """Find and prune the candidates of ``values``; see the reference."""
     capacity = 1 + values.size // SHORTEST  # candidates at most; the whole path has more rows
     packed, facts = pack_forest(forest), np.zeros(4)
-    stay = np.zeros(0, np.int64) if begun is None else np.flatnonzero(begun.rounds < 0)
-    studied = begun.room if begun is not None and stay.size else None
+    stay = 0 if begun is None else int(np.count_nonzero(begun.rounds < 0))
+    dropped = 0 if begun is None else begun.rounds.size - stay
+    studied = begun.room if begun is not None and stay else None
     room = np.empty(lib.kp_segment_room(values.size), np.uint8) if studied is None else studied
     while True:
         places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))
-        if begun is not None and stay.size:
-            places[: stay.size, 1] = begun.indices[stay]
-            rows[: stay.size] = np.column_stack([begun.scores[stay], begun.proofs[stay], begun.features[stay]])
-        dropped = 0 if begun is None else begun.rounds.size - stay.size
+        if begun is not None and stay:
+            places[:stay, 1] = begun.indices[dropped:]
+            rows[:stay, 0] = begun.scores[dropped:]
+            rows[:stay, 1 : 1 + _PROOFS] = begun.proofs[dropped:]
+            rows[:stay, 1 + _PROOFS :] = begun.features[dropped:]
         used = lib.kp_segment(
             values,
             values.size,
@@ -46,7 +48,7 @@ def segment(
             threshold,
             whole_path,
             dropped,
-            stay.size,
+            stay,
             studied is not None,
             room,
             capacity,
@@ -60,17 +62,20 @@ def segment(
             break
         capacity *= 16
     found = _unpacked(places[:used], rows[:used], facts, room)
-    return found if begun is None or not stay.size else _joined(begun, found)
+    return _joined(begun, dropped, found) if begun is not None and stay else found
 
 
-def _joined(begun: Segmentation, found: Segmentation) -> Segmentation:
-    """Join the candidates that an earlier search dropped with those that it went on to find."""
-    dropped = begun.rounds >= 0
-    rounds, indices, scores, features, proofs = (
-        np.concatenate([getattr(begun, name)[dropped], getattr(found, name)])
-        for name in ("rounds", "indices", "scores", "features", "proofs")
+def _joined(begun: Segmentation, dropped: int, found: Segmentation) -> Segmentation:
+    """Join the candidates that an earlier search ``dropped``, its first ones, with those that it went on to find."""
+    return Segmentation(
+        np.concatenate([begun.rounds[:dropped], found.rounds]),
+        np.concatenate([begun.indices[:dropped], found.indices]),
+        np.concatenate([begun.scores[:dropped], found.scores]),
+        np.concatenate([begun.features[:dropped], found.features]),
+        np.concatenate([begun.proofs[:dropped], found.proofs]),
+        found.facts,
+        found.room,
     )
-    return Segmentation(rounds, indices, scores, features, proofs, found.facts, found.room)
 
 
 def _unpacked(
