@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 from knickpoint.detect.measured_series import MeasuredSeries
 from knickpoint.model.step import Candidate, Flipping, Step
 
-StepSearch = Callable[[NDArray[np.float64]], tuple[Step, ...]]
-"""Finds the steps in other measured values of the same rows, by a method with its settings."""
+
+class StepSearch(Protocol):
+    """A search by a method with its settings, in other ``measured`` values (contiguous) of the same rows."""
+
+    def steps(self, measured: NDArray[np.float64]) -> tuple[Step, ...]:
+        """Return the steps."""
+
+    def places(self, measured: NDArray[np.float64], smallest: float) -> tuple[int, ...]:
+        """Return the measured values that the levels begin with after steps larger than ``smallest``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ Floats = NDArray[np.float64]
 def fit_levels(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
     """Fit the levels and slopes of ``values``; see the reference."""
     size, steps, count = values.size, len(places), len(slopes)
-    room = np.empty((2, size))
+    series = np.empty((3, size))
     coefficients, facts = np.empty(1 + steps + count), np.empty(2)
     begins, ends = np.array(places, np.int64), np.array(slopes, np.int64)
-    if lib.kp_fit_trend(values, size, begins, steps, ends, count, coefficients, room[0], room[1], facts):
+    if lib.kp_fit_trend(values, size, begins, steps, ends, count, coefficients, series, facts):
         raise MemoryError
-    return Fit(coefficients, room[0], room[1], *facts.tolist())
+    return Fit(coefficients, *series, *facts.tolist())
 
 
 def explain_slopes(values: Floats, places: Sequence[int], starts: NDArray[np.int64]) -> Floats:

@@ -37,11 +37,15 @@ _EXPLAINABLE: Final = 1e-9
 
 
 class Fit(NamedTuple):
-    """The coefficients of a fit (first level, jumps, rates), the fit, its residuals, their noise and its inflation."""
+    """The coefficients of a fit (first level, jumps, rates), the fit, its residuals, their noise and its inflation.
+
+    ``clipped`` are the values with outliers brought near.
+    """
 
     coefficients: Floats
     fitted: Floats
     residuals: Floats
+    clipped: Floats
     noise: float
     inflation: float
 
@@ -63,14 +67,14 @@ def fit_levels(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
         fitted = q @ (q.T @ target)
     residuals = values - fitted
     noise = _deviation(residuals)
-    return Fit(np.linalg.solve(r, q.T @ target), fitted, residuals, noise, _inflation(residuals, noise))
+    clipped = fitted + np.clip(residuals, -FARTHEST * noise, FARTHEST * noise)
+    return Fit(np.linalg.solve(r, q.T @ target), fitted, residuals, clipped, noise, _inflation(residuals, noise))
 
 
 def slope_columns(size: int, slopes: Slopes) -> Floats:
     """Return the number of values of each slope up to each value: slopes x values."""
-    places = np.arange(size, dtype=np.float64)
-    columns = [np.clip(places, start, end) - start for start, end in slopes]
-    return np.array(columns).reshape(len(slopes), size)
+    starts, ends = np.array(slopes, np.float64).reshape(-1, 2, 1).swapaxes(0, 1)
+    return np.minimum(np.maximum(np.arange(size, dtype=np.float64), starts), ends) - starts
 
 
 def _deviation(residuals: Floats) -> float:

@@ -170,8 +170,9 @@ static double inflation_of(const double *residuals, double noise, int64_t n, dou
 }
 
 int64_t kp_fit_trend(const double *x, int64_t n, const int64_t *places, int64_t k, const int64_t *slopes, int64_t s,
-                     double *coefficients, double *fitted, double *residuals, double *facts)
+                     double *coefficients, double *series, double *facts)
 {
+    double *fitted = series, *residuals = series + n, *clipped = residuals + n;
     Levels all;
     if (open_levels(&all, x, n, places, k))
         return -1;
@@ -213,6 +214,8 @@ int64_t kp_fit_trend(const double *x, int64_t n, const int64_t *places, int64_t 
         before = level;
     }
     facts[1] = inflation_of(residuals, facts[0], n, spare);
+    for (int64_t t = 0; t < n; t++)
+        clipped[t] = fitted[t] + clip(residuals[t], FARTHEST * facts[0]);
     free(q);
     free(all.first);
     return 0;

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final
 
 import numpy as np
@@ -33,7 +33,7 @@ from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_d
 from knickpoint.detect.patterns.modes.recognition import find_modes
 from knickpoint.detect.patterns.pattern import Pattern, Recogniser, Subject, candidates_after, recognise
 from knickpoint.detect.patterns.spread import find_noise_changes
-from knickpoint.detect.steps import build_steps
+from knickpoint.detect.steps import build_steps, stable_regions
 from knickpoint.model.errors import InputError
 from knickpoint.model.step import LOCATION_INTERVAL, Candidate, Check, Detection, Step
 from knickpoint.native.forest import take_parts
@@ -286,7 +286,7 @@ def _pattern_of(
     patterns: bool,
 ) -> Pattern:
     """Return the pattern that describes the kept steps together better than each by itself."""
-    steps = _steps_of(values, series, found, acceptance, evidence=settings.evidence)
+    steps = _steps_of(values, series, found, acceptance, settings)
     scale, phi, _, _ = found.facts
     search_again = _SearchAgain(values, series, acceptance, settings)
     subject = Subject(values, series, steps, scale, phi, search_again)
@@ -305,11 +305,15 @@ def _with_noise(pattern: Pattern, found: tuple[Step, ...]) -> Pattern:
 
 
 def _steps_of(
-    values: NDArray[np.float64], series: MeasuredSeries, found: Segmentation, acceptance: Acceptance, *, evidence: bool
+    values: NDArray[np.float64],
+    series: MeasuredSeries,
+    found: Segmentation,
+    acceptance: Acceptance,
+    settings: _Settings,
 ) -> tuple[Step, ...]:
     """Return the candidates that the search kept as steps of ``values``; the strongest has the order 0.
 
-    The checks of the search are made later, or without ``evidence`` not at all.
+    The checks of the search are made later, or without ``settings.evidence`` not at all.
     """
     kept = np.flatnonzero(found.rounds < 0).tolist()
     if not kept:
@@ -325,7 +329,7 @@ def _steps_of(
         evidence=[
             (
                 _SearchEvidence(LOCATION_INTERVAL, location, found=found, number=number, acceptance=acceptance)
-                if evidence
+                if settings.evidence
                 else Check(LOCATION_INTERVAL, location),
             )
             for number, location in zip(strongest, locations, strict=True)
@@ -342,15 +346,25 @@ class _SearchAgain:
         self._size, self._series, self._acceptance, self._settings = values.size, series, acceptance, settings
         self._found: dict[bytes, Segmentation] = {}
 
-    def __call__(self, measured: NDArray[np.float64]) -> tuple[Step, ...]:
+    def steps(self, measured: NDArray[np.float64]) -> tuple[Step, ...]:
         """Return the steps of the series with ``measured`` values."""
-        measured = np.ascontiguousarray(measured)
         again = np.full(self._size, np.nan)
         again[self._series.rows] = measured
+        return _steps_of(again, self._series, self._search(measured), self._acceptance, self._settings)
+
+    def places(self, measured: NDArray[np.float64], smallest: float) -> tuple[int, ...]:
+        """Return the first values of the levels after those of the steps that are larger than ``smallest``."""
+        found = self._search(measured)
+        places = np.sort(found.indices[found.rounds < 0]).tolist()
+        means = [region.mean for region in stable_regions(measured, [0, *places, measured.size])] if places else []
+        levels = zip(places, pairwise(means), strict=True)
+        return tuple(place for place, (before, after) in levels if abs(after - before) > smallest)
+
+    def _search(self, measured: NDArray[np.float64]) -> Segmentation:
         key = measured.tobytes()
         found = self._found.get(key) or search_again(measured, load_model().forest, self._acceptance)
         self._found = {key: found}
-        return _steps_of(again, self._series, found, self._acceptance, evidence=self._settings.evidence)
+        return found
 
 
 def _candidates_of(pattern: Pattern, readings: Sequence[Reading], false_alarms: float) -> tuple[Candidate, ...]:

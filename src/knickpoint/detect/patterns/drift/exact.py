@@ -138,7 +138,7 @@ def _steps(subject: Subject, jumping: Floats, changes: _Changes) -> list[Found]:
     if not changes.unusual.any():
         return []
     found = []
-    for step in subject.search(jumping):
+    for step in subject.search.steps(jumping):
         place = int(np.searchsorted(subject.series.rows, step.index))
         jump = float(jumping[place] - jumping[place - 1])
         if not jump:

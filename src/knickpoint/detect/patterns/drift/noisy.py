@@ -72,13 +72,13 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
     unit = safe_unit(values)
 
     def places_beside(scaled: Floats, moved: Floats) -> tuple[int, ...]:
-        return _places_of(subject, _steps_beside(subject, scaled, moved))
+        return subject.search.places(scaled - moved, _smallest_beside(moved))
 
     found = search_trend(values / unit, places, places_beside, BETTER)
     if found is None:
         return None
     trend = found.trend
-    beside = _steps_beside(subject, values / unit, trend.moved())
+    beside = _steps_beside(subject, values / unit, trend.moved)
     if _places_of(subject, beside) != trend.places:
         trend = fit_trend(values / unit, _places_of(subject, beside), trend.slopes)
     return _pattern(subject, replace(found, trend=trend), beside, unit, effect)
@@ -86,8 +86,13 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
 
 def _steps_beside(subject: Subject, scaled: Floats, moved: Floats) -> tuple[Step, ...]:
     """Return the steps in values less what slopes ``moved`` them, without those of rounding or a misfit."""
-    smallest = _NEGLIGIBLE * float(np.abs(moved).max(initial=0.0))
-    return tuple(step for step in subject.search(scaled - moved) if abs(step.size) > smallest)
+    smallest = _smallest_beside(moved)
+    return tuple(step for step in subject.search.steps(scaled - moved) if abs(step.size) > smallest)
+
+
+def _smallest_beside(moved: Floats) -> float:
+    """Return the size from which on a step is one beside slopes that ``moved`` the values."""
+    return _NEGLIGIBLE * float(np.abs(moved).max(initial=0.0))
 
 
 def _places_of(subject: Subject, steps: tuple[Step, ...]) -> tuple[int, ...]:
@@ -219,7 +224,7 @@ def _step_beside(trend: Trend, number: int, step: Step, error: float, unit: floa
     Its size is its jump, with the standard ``error``.
     """
     place, jump = trend.places[number - 1], float(trend.coefficients[number])
-    moved = trend.moved()
+    moved = trend.moved
     rate = float(moved[min(place + 1, moved.size - 1)] - moved[place])
     estimate = estimate_size(
         (float(trend.fitted[place]) - jump) * unit,

@@ -198,7 +198,7 @@ def _curved(steps: Trend, searches: _Searches) -> list[Trend]:
 
 def _with_further_slope(trend: Trend, searches: _Searches) -> Trend | None:
     """Return the model with one slope more, None where no further one explains enough."""
-    further = best_slope(trend.clipped - trend.moved(), trend.places)
+    further = best_slope(trend.clipped - trend.moved, trend.places)
     worth = _WORTH_A_SLOPE * math.log(searches.values.size) * trend.noise**2 if trend.slopes else 0.0
     if further is None or further[1] <= worth:
         return None
@@ -212,7 +212,7 @@ def _alternated(trend: Trend, searches: _Searches) -> Trend | None:
     """
     seen: set[tuple[Places, tuple[Slope, ...]]] = set()
     for _ in range(_MOST_ROUNDS):
-        places = searches.places_beside(trend.moved())
+        places = searches.places_beside(trend.moved)
         if places is None:
             return trend if seen else None
         if len(places) > _MOST_STEPS:
@@ -232,7 +232,7 @@ def _fitted_slopes(trend: Trend, places: Places) -> tuple[Slope, ...]:
     """Return the best start and end of each slope beside the steps at ``places``, the others as they are."""
     clipped = trend.clipped
     fitted = (
-        (best_slope(clipped - trend.moved(without=number), places) or (slope, 0.0))[0]
+        (best_slope(clipped - trend.moved_without(number), places) or (slope, 0.0))[0]
         for number, slope in enumerate(trend.slopes)
     )
     return tuple(fitted)

@@ -211,7 +211,7 @@ def _findings(subject: Subject, breaks: Sequence[int], modes: _Modes) -> tuple[S
         if not _flips_at(place, modes.regimes):
             add(place, _Description(step.score, step.kind, step.evidence, calm=True))
     # Steps that all modes share, and that only show once the modes are taken out.
-    for step in subject.search(flat):
+    for step in subject.search.steps(flat):
         place = int(np.searchsorted(subject.series.rows, step.index))
         if _flips_at(place, modes.regimes) and min(step.before.count, step.after.count) >= _LASTING:
             add(place, _Description(step.score, step.kind, (*step.evidence, *_numbers(modes))))
