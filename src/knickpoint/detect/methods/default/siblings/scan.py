@@ -72,16 +72,24 @@ def separations(values: NDArray[np.float64], held: NDArray[np.bool_], memory: fl
     sums = np.cumsum(values, axis=-1)
     counts: NDArray[np.int64] = np.cumsum(held, axis=-1)
     left, right = counts[..., :-1], counts[..., -1:] - counts[..., :-1]
-    before = sums[..., :-1] / np.maximum(left, 1)
-    after = (sums[..., -1:] - sums[..., :-1]) / np.maximum(right, 1)
-    variance = memory * (1 / np.maximum(left, 1) + 1 / np.maximum(right, 1))
-    return np.where((left > 1) & (right > 1), (after - before) / np.sqrt(variance), 0.0)
+    error = np.sqrt(memory * (1 / np.maximum(left, 1) + 1 / np.maximum(right, 1)))
+    # In place: there are as many numbers as values, and one order after another.
+    apart = sums[..., -1:] - sums[..., :-1]
+    apart /= np.maximum(right, 1)
+    before = sums[..., :-1]
+    before /= np.maximum(left, 1)
+    apart -= before
+    apart /= error
+    np.copyto(apart, 0.0, where=(left <= 1) | (right <= 1))
+    return apart
 
 
 def _scores(apart: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the score of each split: traces that move the other way do not add to it."""
-    strength = np.minimum(np.square(apart), CERTAIN) / 2
-    evidence = np.log1p(_FEW * np.expm1(strength))
+    evidence = np.minimum(np.square(apart), CERTAIN) / 2
+    np.expm1(evidence, out=evidence)
+    evidence *= _FEW
+    np.log1p(evidence, out=evidence)
     up, down = (np.where(way, evidence, 0.0).sum(axis=-2) for way in (apart > 0, apart < 0))
     scores = np.maximum(up, down)
     scores[..., : LEAST - 1] = 0.0
@@ -135,12 +143,13 @@ def _reordered(count: int, block: int, traces: int, reordering: Reordering, firs
     """Yield orders of ``count`` commits in batches: blocks of neighbours, from a random place on, shuffled."""
     generator = np.random.default_rng([reordering.seed, first, count])
     size = max(1, min(block, count // 4))
-    places = np.arange(count)
+    begins, within = np.arange(0, count, size), np.arange(size)
     batch = max(1, min(_BATCH, _CELLS // max(1, traces * count)))
     for begin in range(0, reordering.count, batch):
-        orders = np.empty((min(batch, reordering.count - begin), count), dtype=np.int64)
-        for order in orders:
-            turned = np.roll(places, int(generator.integers(count)))
-            blocks = [turned[at : at + size] for at in range(0, count, size)]
-            order[:] = np.concatenate([blocks[number] for number in generator.permutation(len(blocks))])
-        yield orders
+        turns, shuffled = [], []
+        for _ in range(min(batch, reordering.count - begin)):
+            turns.append(int(generator.integers(count)))
+            shuffled.append(generator.permutation(begins.size))
+        # Each block of each order; the last one is filled up with places that are none.
+        places = (begins[np.array(shuffled)][:, :, None] + within).reshape(len(turns), -1)
+        yield (places[places < count].reshape(len(turns), count) - np.array(turns)[:, None]) % count
