@@ -93,7 +93,7 @@ def test_a_rejected_place_is_explained_by_the_check_that_it_failed(knick: Knick)
         "beginnings)."
     )
     assert found[3].startswith("It rejected this one: the chance of a change is ")
-    assert found[4].startswith("It would be accepted if: log-odds of a change is at least −0.1559 (it is ")
+    assert found[4].startswith("It would be accepted if: log-odds of a change is at least −0.3059 (it is ")
     assert len(found) == 5
 
 

@@ -2,8 +2,8 @@
 
 The rate was measured on some repositories. A series adds to the bound where it is shorter, burstier or more serially
 dependent than theirs, and where its search rejects more near misses than usual. A short series, whose own estimate says
-little, adds what autocorrelation may explain of its weakest step. What it adds never lowers the bound, so a smaller rate
-still finds no more.
+little, adds what autocorrelation may explain of its weakest step. What it adds never lowers the bound, so a smaller
+rate still finds no more.
 """
 
 from __future__ import annotations
@@ -61,23 +61,26 @@ def evidence_of_step(values: Floats, place: int) -> Evidence:
     The level is flat, the scale has the prior of Jeffreys, and the size of the step is normal with a few standard
     deviations of the noise. Infinite where the values lie exactly on both levels.
     """
-    count, later = values.size, np.arange(values.size) >= place
+    count = values.size
     scaled = values / safe_unit(values)
-    level = np.where(later, np.median(scaled[place:]), np.median(scaled[:place]))
+    level = np.full(count, _median(scaled[:place]))
+    level[place:] = _median(scaled[place:])
     around = scaled - level
-    scale = MAD * float(np.median(np.abs(around)))
+    scale = MAD * _median(np.abs(around))
     if not scale > 0:
         return Evidence(math.inf, math.inf)
     series = level + np.clip(around, -_MOST * scale, _MOST * scale)
-    series = (series - series.mean()) / series.std()
+    series -= series.mean()
+    series /= math.sqrt(series @ series / count)
 
-    # Innovations of the level, of the step and of the values, a row for each autocorrelation.
+    # Products of the innovations of the level, of the step and of the values, one for each autocorrelation.
     free = 1 - np.square(_PHI)
-    flat, step, seen = (_innovations(each) for each in (np.ones(count), later.astype(np.float64), series))
-    of_flat, between = np.square(flat).sum(axis=1), (flat * step).sum(axis=1)
-    of_step = np.square(step).sum(axis=1) + free / _USUAL_STEP**2
-    along_flat, along_step = (flat * seen).sum(axis=1), (step * seen).sum(axis=1)
-    squares, area = np.square(seen).sum(axis=1), of_flat * of_step - np.square(between)
+    flat, later = np.ones(count), np.zeros(count)
+    later[place:] = 1.0
+    of_flat, between = _innovations(flat, flat), _innovations(flat, later)
+    of_step = _innovations(later, later) + free / _USUAL_STEP**2
+    along_flat, along_step = _innovations(flat, series), _innovations(later, series)
+    squares, area = _innovations(series, series), of_flat * of_step - np.square(between)
     explained = (
         of_step * np.square(along_flat) - 2 * between * along_flat * along_step + of_flat * np.square(along_step)
     )
@@ -91,12 +94,17 @@ def evidence_of_step(values: Floats, place: int) -> Evidence:
     return Evidence(float(over_all), float(with_step[_INDEPENDENT] - without[_INDEPENDENT]))
 
 
-def _innovations(series: Floats) -> Floats:
-    """Return AR(1) residuals of the values, one row per autocorrelation, in one unit."""
-    found = np.empty((_PHI.size, series.size))
-    found[:, 0] = np.sqrt(1 - np.square(_PHI)) * series[0]
-    found[:, 1:] = series[1:] - _PHI[:, None] * series[:-1]
-    return found
+def _median(values: Floats) -> float:
+    """Return the median of a few values."""
+    ordered, middle = np.sort(values), values.size // 2
+    return float(0.5 * (ordered[middle] + ordered[-1 - middle]))
+
+
+def _innovations(one: Floats, other: Floats) -> Floats:
+    """Return the product of the AR(1) residuals of two series for each autocorrelation; the first is in their unit."""
+    all_values = one @ other
+    neighbours = one[1:] @ other[:-1] + one[:-1] @ other[1:]
+    return np.asarray(all_values - _PHI * neighbours + np.square(_PHI) * (one[1:-1] @ other[1:-1]))
 
 
 LENGTHS: Final = (
@@ -243,21 +251,19 @@ def search(
     found = segment(values, forest, length.bound) if begun is None else begun
     old = values.size - _RECENT
     if not _reaches(found, old):
-        acceptance = _by_noise(values, forest, found, length)
-        return _without_doubtful(values, forest, _continue(values, forest, found, acceptance.bound), acceptance)
+        return _without_doubtful(values, forest, found, _by_noise(values, forest, found, length))
     if values.size < _SHORT:
         return _without_doubtful(values, forest, found, length)
     newest = acceptance_by_length(values.size, false_alarms, newest=True)
-    lenient, newest = _without_doubtful(values, forest, _continue(values, forest, found, newest.bound), newest)
+    lenient, newest = _without_doubtful(values, forest, found, newest)
     before = np.ascontiguousarray(values[:old])
     acceptance = (
         _by_noise(before, forest, segment(before, forest, length.bound), length)
         if _reaches(lenient, old)
         else _by_noise(values, forest, found, length)
     )
-    _, acceptance = _without_doubtful(values, forest, _continue(values, forest, found, acceptance.bound), acceptance)
-    acceptance = replace(acceptance, relieved=old, newest=newest)
-    return _with_relief(values, forest, found, acceptance), acceptance
+    strict, acceptance = _without_doubtful(values, forest, found, acceptance)
+    return _joined(strict, lenient, old), replace(acceptance, relieved=old, newest=newest)
 
 
 def _reaches(found: Segmentation, first: int) -> bool:
@@ -268,7 +274,9 @@ def _reaches(found: Segmentation, first: int) -> bool:
 def search_again(values: NDArray[np.float64], forest: Forest, acceptance: Acceptance) -> Segmentation:
     """Search ``values`` (finite, contiguous) with the bounds of an earlier search."""
     newest = acceptance.at(values.size).bound
-    return _with_relief(values, forest, segment(values, forest, min(acceptance.bound, newest)), acceptance)
+    found = segment(values, forest, min(acceptance.bound, newest))
+    strict, lenient = (_continue(values, forest, found, bound) for bound in (acceptance.bound, newest))
+    return _joined(strict, lenient, acceptance.relieved)
 
 
 def _by_noise(values: NDArray[np.float64], forest: Forest, found: Segmentation, length: Acceptance) -> Acceptance:
@@ -280,38 +288,35 @@ def _by_noise(values: NDArray[np.float64], forest: Forest, found: Segmentation, 
     return replace(noise, past=past, near=near, usual=usual)
 
 
-def _with_relief(
-    values: NDArray[np.float64], forest: Forest, begun: Segmentation, acceptance: Acceptance
-) -> Segmentation:
-    """Return the search ``begun`` pruned to the bound, and to that of the newest values among these."""
-    found = _continue(values, forest, begun, acceptance.bound)
-    if acceptance.newest is None:
-        return found
-    lenient, first = _continue(values, forest, begun, acceptance.newest.bound), acceptance.relieved
-    old, new = found.indices < first, lenient.indices >= first
-    order = np.argsort(np.concatenate([found.rounds[old] < 0, lenient.rounds[new] < 0]), kind="stable")
+def _joined(strict: Segmentation, lenient: Segmentation, first: int) -> Segmentation:
+    """Return the ``strict`` search, but with the candidates from the value ``first`` on as the ``lenient`` one has them."""
+    if strict is lenient:
+        return strict
+    old, new = strict.indices < first, lenient.indices >= first
+    order = np.argsort(np.concatenate([strict.rounds[old] < 0, lenient.rounds[new] < 0]), kind="stable")
 
-    def merged(of_found: NDArray[Any], of_lenient: NDArray[Any]) -> NDArray[Any]:
-        return np.concatenate([of_found[old], of_lenient[new]])[order]
+    def merged(of_strict: NDArray[Any], of_lenient: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([of_strict[old], of_lenient[new]])[order]
 
     return Segmentation(
-        rounds=merged(found.rounds, lenient.rounds),
-        indices=merged(found.indices, lenient.indices),
-        scores=merged(found.scores, lenient.scores),
-        features=merged(found.features, lenient.features),
-        proofs=merged(found.proofs, lenient.proofs),
+        rounds=merged(strict.rounds, lenient.rounds),
+        indices=merged(strict.indices, lenient.indices),
+        scores=merged(strict.scores, lenient.scores),
+        features=merged(strict.features, lenient.features),
+        proofs=merged(strict.proofs, lenient.proofs),
         facts=lenient.facts,
     )
 
 
 def _without_doubtful(
-    values: NDArray[np.float64], forest: Forest, found: Segmentation, acceptance: Acceptance
+    values: NDArray[np.float64], forest: Forest, begun: Segmentation, acceptance: Acceptance
 ) -> tuple[Segmentation, Acceptance]:
-    """Return ``found`` without weak steps of a short series that autocorrelation may explain, and the bound used.
+    """Return the search ``begun`` without weak steps of a short series that autocorrelation may explain.
 
-    Without the weakest step the next one has longer levels.
+    The bound used comes with it. Without the weakest step the next one has longer levels.
     """
     needed = acceptance.bound
+    found = _continue(values, forest, begun, needed)
     while values.size < _EXPLAINED and (kept := np.flatnonzero(found.rounds < 0)).size:
         weakest = kept[np.argmin(found.scores[kept])]
         score = float(found.scores[weakest])
