@@ -289,7 +289,7 @@ def _by_noise(values: NDArray[np.float64], forest: Forest, found: Segmentation, 
 
 
 def _joined(strict: Segmentation, lenient: Segmentation, first: int) -> Segmentation:
-    """Return the ``strict`` search, but with the candidates from the value ``first`` on as the ``lenient`` one has them."""
+    """Return the ``strict`` search with the candidates from the value ``first`` on of the ``lenient`` one."""
     if strict is lenient:
         return strict
     old, new = strict.indices < first, lenient.indices >= first
