@@ -296,8 +296,8 @@ exec(open("measure.py").read())
 @pytest.mark.parametrize(
     ("run", "stage"),
     [
-        (19, "confirm"),
-        pytest.param(9, "screen", marks=pytest.mark.long),
+        (9, "screen"),
+        pytest.param(19, "confirm", marks=pytest.mark.long),
         pytest.param(33, "size", marks=pytest.mark.long),
     ],
 )

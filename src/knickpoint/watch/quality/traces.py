@@ -108,7 +108,7 @@ def _gone(records: Iterable[FindingRecord]) -> int:
 # 5 %; the rest is the price of not knowing the place. The factor is measured by simulation, and a test repeats it.
 
 
-FACTOR: Final = 5.5
+FACTOR: Final = 5.75
 AFTER: Final = 20
 """Values after a change at which it should be found."""
 
