@@ -3,7 +3,7 @@
 - **Moved environment.** Of the newest three other pull requests that measured a benchmark, two moved by about the same
   factor, and none shares a commit with another beyond its base: no patch is the reason. What is left of the change may
   be a quarter of theirs, or what a comparison of this benchmark can find.
-- **Noise.** In most checks of the same commit a flagged benchmark moves less than half as far.
+- **Noise.** In most other checks of the same commit a flagged benchmark moves less than half as far.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def attribute(results: JudgedResults, check: PullRequestCheck, earlier: Sequence
 
     ``check`` is what they show, and ``earlier`` are other checks, the newest first.
     """
-    again = [_Changes.of(each) for each in earlier if each.head == check.head]
+    again = [_Changes.of(each) for each in earlier if each.head == check.head and not _is_same(each, check)]
     others = [_Changes.of(each) for each in _independent(check, earlier)]
     found = [_attributed(row, others, again) for row in results.benchmarks]
     rows = tuple(row for row, _ in found)
@@ -88,7 +88,7 @@ def _attributed(
         return _excused(row, Attribution.ENVIRONMENT, reason), alike
     if _is_noise(again, row.trace_id, size):
         return _excused(
-            row, Attribution.NOISE, "noise: in most checks of this commit it moves less than half as far"
+            row, Attribution.NOISE, "noise: in most other checks of this commit it moves less than half as far"
         ), []
     return row, []
 
@@ -156,8 +156,13 @@ def _reaches(size: float, common: float) -> bool:
     return size * common > 0 and abs(size) >= abs(common)
 
 
+def _is_same(one: PullRequestCheck, other: PullRequestCheck) -> bool:
+    """Return True for the same results, judged twice."""
+    return np.array_equal(one.traces, other.traces) and np.array_equal(one.sizes, other.sizes)
+
+
 def _is_noise(again: Sequence[_Changes], trace: int, size: float) -> bool:
-    """Return True if most checks of the commit, this one included, show less than half of a change."""
+    """Return True if most other checks of the commit show less than half of a change."""
     sizes = [each.sizes[trace] for each in again if trace in each.sizes]
     less = sum(each * math.copysign(1.0, size) < _HALF * abs(size) for each in sizes)
     return 2 * less > len(sizes)
