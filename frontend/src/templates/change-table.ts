@@ -19,11 +19,21 @@ export function commitLink(commit: Commit, repository: string) {
   return html`<span>${commitHash(commit, repository)} ${longName(commit.subject)}</span>`;
 }
 
-/** "In common: arch=arm64 os=linux": the params that several traces share; nothing where they share none. */
-export function saidOnce(params: Record<string, string> = {}, common: ReadonlySet<string>) {
+/** "In common: arch=arm64 os=linux": the params that several traces share, of one repository if it is named. */
+export function saidOnce(params: Record<string, string> = {}, common: ReadonlySet<string>, repository = "") {
   if (common.size === 0) return nothing;
   const pairs = [...common].map((name) => `${name}=${params[name] ?? ""}`);
-  return html`<p class="faint">In common: <bdi>${pairs.join(" ")}</bdi></p>`;
+  return html`<p class="faint">
+    In common${repository && html` in <bdi>${repository}</bdi>`}: <bdi>${pairs.join(" ")}</bdi>
+  </p>`;
+}
+
+/** The params of the top traces of changes, by repository: what the traces of one share is said once. */
+function leadsOf(changes: readonly Change[]): Map<string, { params: Record<string, string>; common: Set<string> }> {
+  const all = new Map<string, Record<string, string>[]>();
+  for (const { repository, members } of changes)
+    for (const { trace } of members.slice(0, 1)) all.set(repository, [...(all.get(repository) ?? []), trace.params]);
+  return new Map([...all].map(([name, params]) => [name, { params: params[0] ?? {}, common: commonParams(params) }]));
 }
 
 interface Columns {
@@ -37,9 +47,8 @@ interface Columns {
 }
 
 export function changeTable(changes: readonly Change[], { commit: named = true, repository, status, label }: Columns) {
-  const leads = changes.flatMap(({ members }) => members.slice(0, 1));
-  const common = commonParams(leads.map(({ trace }) => trace.params));
-  return html`${saidOnce(leads[0]?.trace.params, common)}
+  const leads = leadsOf(changes);
+  return html`${[...leads].map(([name, { params, common }]) => saidOnce(params, common, leads.size > 1 ? name : ""))}
     <div class="wide">
       <table class="records" aria-label=${label}>
         <thead>
@@ -74,7 +83,7 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
                 </td>
                 <th scope="row" data-label="Trace">
                   <a href=${routeUrl(traceRoute(lead.trace.id))}
-                    ><bdi>${longName(traceText(lead.trace.params, common))}</bdi></a
+                    ><bdi>${longName(traceText(lead.trace.params, leads.get(name)?.common ?? new Set()))}</bdi></a
                   >
                 </th>
                 ${
@@ -82,7 +91,7 @@ export function changeTable(changes: readonly Change[], { commit: named = true, 
                     ? html`<td data-label="Commit">
                           <span
                             >${commitLink(cause, name)} ${note}
-                            ${repository ? html`<bdi class="faint">${name}</bdi>` : nothing}</span
+                            ${repository ? html`<span class="faint">· <bdi>${name}</bdi></span>` : nothing}</span
                           >
                         </td>
                         <td data-label="Date">${date(cause.time)}</td>`

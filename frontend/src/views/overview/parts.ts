@@ -177,7 +177,7 @@ export function renderNews({ news }: Overview, several: boolean) {
                         ? html`${commitLink(causeOf({ commit, statement }), repository)} ${causeNote(statement, 1)}`
                         : nothing
                     }
-                    ${several ? html`<span class="faint"><bdi>${repository}</bdi></span>` : nothing}</span
+                    ${several ? html`<span class="faint">· <bdi>${repository}</bdi></span>` : nothing}</span
                   >
                 </td>
                 <td data-label="Announced">${timestamp(time)}</td>

@@ -164,9 +164,9 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
     </div>
     ${heldLine(change.held)}
     <div class="second indent facts-line">
-      ${commitHash(commit, repository)}${isOnly ? cause : nothing}${renderFindCommit(context, row)}<span
-        >${commit.author}</span
-      ><span class="when-narrow">${date(commit.time)}</span>
+      ${commitHash(commit, repository)}${isOnly ? cause : nothing}${renderFindCommit(context, row)}${
+        commit.author ? html`<span>${commit.author}</span>` : nothing
+      }<span class="when-narrow">${date(commit.time)}</span>
       <span class="when-medium">${hazard(lead.hazard)}</span>
       <span class="when-medium">${largestHazard(change, lead)}</span>
       ${context.repositories.length > 1 ? html`<span>${repository}</span>` : nothing}

@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import type { ChangeList } from "../../api/client";
+import { PUBLISHED } from "../../api/published-data";
 import type { Tab } from "../../routes/triage";
 import { freshnessText } from "../../state/freshness";
 import { MOST_ROWS } from "../../state/triage/row-window";
@@ -62,7 +63,10 @@ const TAB_KEYS: Record<Tab, TemplateResult> = {
 export function renderTable(context: TriageContext, data: ChangeList, rows: readonly Row[]) {
   const { tab, at } = context.route;
   const cursor = cursorIndex(rows, at);
-  return html`<table class="findings ${showsDecisions(tab) ? "decisions" : ""}" aria-rowcount=${rows.length + 1}>
+  return html`<table
+      class="findings ${showsDecisions(tab) ? "decisions" : ""} ${PUBLISHED ? "read-only" : ""}"
+      aria-rowcount=${rows.length + 1}
+    >
       <caption class="sr-only">
         ${CAPTIONS[tab]} findings, grouped by commit
       </caption>
