@@ -20,8 +20,8 @@ pytestmark = pytest.mark.browser
 TRACES = 450
 """Traces of the large change: the list has the first one, and the page loads 200 more at once."""
 
-COMMITS = 3
-"""Changes on the page: the large one, that of three traces, and a false one."""
+COMMITS = 2
+"""Changes on the page: the large one, and that of three traces."""
 
 PLACE = 2 + 401 - 9
 """The number of the row that tests go to, below the head and the commit: the tenth loaded trace from the end."""

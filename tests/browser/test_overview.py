@@ -48,7 +48,8 @@ def test_news_count_from_the_last_look(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/triage")
     page.evaluate("() => localStorage.setItem('knickpoint-last-look', '1000000000000 1000000000000')")
     page.goto(shared_address)
-    expect(page.locator(".figures li", has_text="regressions announced")).to_contain_text("1")
+    # Other tests of the instance may have announced more.
+    expect(page.locator(".figures li", has_text="regressions announced")).to_contain_text(re.compile("[1-9]"))
     look = page.evaluate("() => localStorage.getItem('knickpoint-last-look')")
     assert json.loads(look.split()[0]) == 1000000000000
     assert json.loads(look.split()[1]) > 1700000000000

@@ -114,12 +114,17 @@ def test_the_overview_says_what_is_stated_and_what_is_news(page: Page, stated: t
     assert violations(page) == []
 
 
-def test_the_page_of_a_benchmark_says_what_is_stated(page: Page, stated: tuple[Surfaces, str]) -> None:
+def test_the_page_of_a_benchmark_says_what_each_trace_did_and_leads_to_what_is_stated(
+    page: Page, stated: tuple[Surfaces, str]
+) -> None:
     said, address = stated
     change = World(said.instance).change(case("mixed"))
     opened(page, f"{address}/benchmark?repository=engine&name=mixed-binary")
-    expect(page.get_by_role("table", name="Traces")).to_contain_text(said.statements[change.id].headline)
+    table = page.get_by_role("table", name="Traces")
+    expect(table).to_contain_text("with 6 other traces")
     assert violations(page) == []
+    table.get_by_role("link", name="0.49 % larger, worse").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(said.statements[change.id].headline)
 
 
 def test_the_trace_page_hatches_no_range_once_a_bisection_found_the_commit(
