@@ -318,7 +318,7 @@ def read_found_flame_graph(
     Raises:
         FormatError: a profile is damaged.
         NotSignedInError: the caller may not read profiles.
-        UnknownError: there is no such bisection that the caller may see, it found no commit, or there are no profiles
+        UnknownError: the caller can see no such bisection, it found no commit, or there are no profiles
             of the benchmark at both commits.
     """
     repository, found = _visible(visible, key)

@@ -313,7 +313,7 @@ def compare(visible: VisibleRepositories, instance: Instance, wanted: Comparison
     """Return the verdicts on the traces of a query.
 
     Raises:
-        HistoryError: there is no such repository, line or commit, or a commit is not on its line.
+        HistoryError: the repository, the line or a commit does not exist, or a commit is not on its line.
         InputError: the query selects too many traces, or the head does not come after the base.
         QueryError: the query cannot be read.
     """
@@ -343,7 +343,7 @@ def read_compared_flame_graph(
 
     Raises:
         FormatError: a profile is damaged.
-        HistoryError: there is no such repository, line or commit, or a commit is not on its line.
+        HistoryError: the repository, the line or a commit does not exist, or a commit is not on its line.
         NotSignedInError: the caller may not read profiles.
         UnknownError: there are no profiles of the benchmark at both commits.
     """
@@ -365,7 +365,7 @@ def compare_uploaded(
     Raises:
         DeadlineError: the time of the request is up.
         FormatError: a file cannot be read; ``where`` names it and the place in it.
-        HistoryError: there is no such repository, line or commit, or the commit is not on the line.
+        HistoryError: the repository, the line or the commit does not exist, or the commit is not on the line.
         InputError: a file has no results or those of too many traces, the new results are of several commits, the query
             selects nothing, or an option cannot be.
         QueryError: the query cannot be read.

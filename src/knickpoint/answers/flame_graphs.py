@@ -55,7 +55,7 @@ def read_flame_graph(
     Raises:
         FormatError: a profile is damaged.
         NotSignedInError: the caller may read the change, but not its profiles.
-        UnknownError: there is no such change that the caller may read, or it has no profiles of the benchmark any more.
+        UnknownError: the caller can see no such change, or its profiles of the benchmark were deleted.
     """
     repository = visible.of_change(key)
     visible.require_profiles()

@@ -272,7 +272,7 @@ def make_attempt(run: AttemptRun, record: Path, commit: str, *, work_tree: bool 
 
 
 def _with_limits(result: StageResult, judge: RoundsJudge | None) -> StageResult:
-    """Add to a stage what its time allowed, without which nobody could judge it again."""
+    """Add the rounds that the time of a stage allowed, which a replay needs."""
     most = result.rules.most_rounds
     if judge is None:
         return result

@@ -40,6 +40,9 @@ BySuite = Annotated[
     bool,
     Query(description="List the traces by suite: by the first usual param that parts them, as `suite` or `group`."),
 ]
+BaseRevision = Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")]
+HeadRevision = Annotated[str, Query(max_length=1000, description=f"The new commit. {_REVISION}")]
+HeadLine = Annotated[str, Query(description="Name of the line of the head. Default: that of the base.")]
 Selected = Annotated[str, Query(max_length=2000, description="Which traces. Default: all.")]
 Compared = Annotated[
     str,
@@ -57,11 +60,11 @@ def get_comparison(
     visible: Visible,
     instance: RequestInstance,
     *,
-    base: Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")],
-    head: Annotated[str, Query(max_length=1000, description=f"The new commit. {_REVISION}")] = "newest",
+    base: BaseRevision,
+    head: HeadRevision = "newest",
     repository: RepositoryName = "",
     line: LineName = "",
-    head_line: Annotated[str, Query(description="Name of the line of the head. Default: that of the base.")] = "",
+    head_line: HeadLine = "",
     query: Selected = "",
     summary: Compared = "median",
     values: Annotated[
@@ -99,11 +102,11 @@ def get_compared_flame_graph(
     visible: Visible,
     instance: RequestInstance,
     *,
-    base: Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")],
-    head: Annotated[str, Query(max_length=1000, description=f"The new commit. {_REVISION}")] = "newest",
+    base: BaseRevision,
+    head: HeadRevision = "newest",
     repository: RepositoryName = "",
     line: LineName = "",
-    head_line: Annotated[str, Query(description="Name of the line of the head. Default: that of the base.")] = "",
+    head_line: HeadLine = "",
     benchmark: Annotated[str, Query(description="Default: the first one with profiles of both commits.")] = "",
 ) -> FlameGraphAnswer:
     """Return the differential flame graph of two commits, from their profiles.
@@ -121,7 +124,7 @@ async def post_comparison(
     request: Request,
     *,
     name: Annotated[str, Query(min_length=1, max_length=1000, description="Name of the results file, for messages.")],
-    base: Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")] = "newest",
+    base: BaseRevision = "newest",
     base_name: Annotated[
         str, Query(max_length=1000, description="Name of the file that is the base, for messages.")
     ] = "",
