@@ -69,7 +69,7 @@ def read_flame_graph(
     found_points = store.findings.points([about["point"]] if about else [])
     point = next((each for each in found_points if each.change_id == key), None)
     if about is None or point is None:
-        raise _without_profiles(benchmark, "the change", where)
+        raise _without_profiles(benchmark, "before and after the change", where)
     before, after = _read(store, (about["before"], about["after"]), where)
     place = point.suspect_range
     pages = _pages(instance, repository, (place.previous, place.slot))
@@ -92,7 +92,7 @@ def read_flame_graph_of_commits(
     found = profiles_of_commits(visible.store.profiles.at(repository, slots), *slots)
     name = benchmark or next(iter(found), "")
     if name not in found:
-        raise _without_profiles(benchmark, "both commits", repository.name)
+        raise _without_profiles(benchmark, "at both commits", repository.name)
     before, after = found[name]
     sides = _read(visible.store, ([each.digest for each in before], [each.digest for each in after]), repository.name)
     return _answer(name, difference(*sides), sides, _pages(instance, repository, slots))
@@ -107,8 +107,7 @@ def profiled_benchmarks(visible: VisibleRepositories, repository: Repository, sl
 
 def _without_profiles(benchmark: str, sides: str, where: str) -> UnknownError:
     named = f" of {benchmark!r}" if benchmark else ""
-    place = f"before and after {sides}" if sides == "the change" else f"at {sides}"
-    return UnknownError(f"there are no profiles{named} {place}", where=where, remedy="Import some of both.")
+    return UnknownError(f"there are no profiles{named} {sides}", where=where, remedy="Import some of both.")
 
 
 def _read(store: Store, sides: Sides, where: str) -> tuple[list[Profile], list[Profile]]:

@@ -95,10 +95,11 @@ def update_causes(store: Store, open_git: GitSource, *, everything: bool = False
         StoreError: the store cannot be read or written.
     """
     found: set[int] = set()
-    looks = _LOOKS.setdefault(store, {})
+    # Kept at the end only: after an error, all changes are looked at.
+    before, looks = _LOOKS.pop(store, {}), dict[int, _Look]()
     written = store.findings.statements.take_written()
     for repository in store.commits.repositories():
-        mark, last = store.profiles.mark(repository), looks.pop(repository.id, None)
+        mark, last = store.profiles.mark(repository), before.get(repository.id)
         if not mark.count:
             continue
         now = time.monotonic()
@@ -109,6 +110,7 @@ def update_causes(store: Store, open_git: GitSource, *, everything: bool = False
         store.profiles.put_causes(causes)
         found |= causes.keys()
         looks[repository.id] = _Look(mark, now if fresh is None or last is None else last.whole)
+    _LOOKS[store] = looks
     return found
 
 
@@ -155,7 +157,7 @@ def _stale_causes(
 def profile_pairs(change: Change, profiles: Mapping[str, Sequence[StoredProfile]], line: Line) -> list[ProfilePair]:
     """Return the profiles before and after a change, for each of the first benchmarks of its members that has both.
 
-    A bisection narrows the range of the change down, and not those of its members.
+    Where a bisection narrowed the suspect range of the change, its members have the same range.
     """
     found: dict[str, ProfilePair] = {}
     narrowed = change.suspect_range.on(line)
