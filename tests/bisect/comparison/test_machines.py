@@ -52,7 +52,7 @@ def test_counts_that_depend_on_no_machine_stay_exact() -> None:
 
 def test_machines_without_a_common_benchmark_are_refused() -> None:
     (one,) = machines(1, 0.0)
-    with pytest.raises(InputError, match="one machine only"):
+    with pytest.raises(InputError, match="only one machine"):
         join_machines([one], false_positives=0.01, limit=0.1)
     with pytest.raises(InputError, match="no two machines have a benchmark in common"):
         join_machines([one, {"other": next(iter(one.values()))}], false_positives=0.01, limit=0.1)

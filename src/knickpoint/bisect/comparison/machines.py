@@ -62,7 +62,7 @@ class JoinedMachines:
 
     @property
     def minimum_effect(self) -> float:
-        """What nine of ten living benchmarks differ by between two machines at most, nan without any."""
+        """Difference between two machines that nine of ten living benchmarks stay below, nan without any."""
         living = [
             each.noise for each in self.benchmarks if each.state in {BenchmarkState.USEFUL, BenchmarkState.USELESS}
         ]
@@ -71,7 +71,7 @@ class JoinedMachines:
 
     @property
     def find(self) -> float:
-        """What comparisons in turns find of nine of ten living benchmarks on any of the machines, nan without any."""
+        """Change that comparisons in turns find in nine of ten living benchmarks on any machine, nan without any."""
         known = [
             each.in_turns
             for each in self.benchmarks
@@ -90,7 +90,7 @@ def join_machines(machines: Sequence[Machine], *, false_positives: float, limit:
     shared = [trace for trace in traces if sum(_is_known(machine, trace) for machine in machines) >= _FEWEST]
     if len(machines) < _FEWEST or not shared:
         raise InputError(
-            "one machine only was calibrated"
+            "only one machine was calibrated"
             if len(machines) < _FEWEST
             else "no two machines have a benchmark in common",
             where="--join",

@@ -146,8 +146,8 @@ def command(
     In each round, the commit runs twice as it is, in an environment of another size, from other builds, and with a
     planted slow-down. {build} in the build command is the number of the build, to link in another order.
 
-    With --join, say what the machines of several such calibrations differ by, and which changes knick check finds
-    across them: knick calibrate --join one.json two.json three.json
+    With --join, state the noise between the machines of several such calibrations, and the changes that knick check
+    finds across them: knick calibrate --join one.json two.json three.json
     """
     if not commit:
         raise InputError(
