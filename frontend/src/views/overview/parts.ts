@@ -25,6 +25,8 @@ interface Figure {
   href: string;
   /** Whether a person should look at it if it is not zero. */
   urgent?: boolean;
+  /** Whether a zero says something: other figures are left out at zero. */
+  always?: boolean;
   note?: string;
 }
 
@@ -50,36 +52,38 @@ function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, r
   const triage = (state: object): string => routeUrl({ ...triageRoute, repository, ...state });
   const stopped = notices?.filter(({ kind }) => kind === "silence").length ?? 0;
   const lost = devices.filter((device) => device.lost > 0);
+  const figure = (number: number, one: string, several: string, href: string, more: Partial<Figure> = {}): Figure => ({
+    label: number === 1 ? one : several,
+    number,
+    href,
+    ...more,
+  });
+  const urgent = { urgent: true };
+  const [regressed, improved] = [announcedOf("regressed"), announcedOf("improved")];
+  const found = triage({ sort: "-found" });
+  const better = triage({ sort: "-found", direction: "improvement" });
+  const moved = triage({ alertKind: "canary" });
+  const most = { urgent: true, note: devices.length > 0 ? `of ${devices.length} in 7 days` : "" };
   return [
-    { label: "regressions announced", number: announcedOf("regressed"), href: triage({ sort: "-found" }) },
-    {
-      label: "improvements announced",
-      number: announcedOf("improved"),
-      href: triage({ sort: "-found", direction: "improvement" }),
-    },
-    { label: "recovered or fixed", number: announcedOf("recovered", "fixed"), href: triage({ tab: "processed" }) },
-    { label: "withdrawn", number: announcedOf("withdrawn"), href: triage({ tab: "gone" }) },
-    { label: "to triage", number: waiting, href: triage({}), urgent: true },
-    { label: "assigned to you", number: mine, href: triage({ tab: "processed" }), urgent: true },
-    { label: "canaries that moved", number: canaries, href: triage({ alertKind: "canary" }), urgent: true },
-    { label: "quarantined runs", number: quarantined, href: routeUrl(statusRoute), urgent: true },
-    { label: "benchmarks that stopped", number: stopped, href: routeUrl(missingRoute), urgent: true },
-    { label: "alerts that fail", number: failing.length, href: routeUrl(alertsRoute), urgent: true },
-    {
-      label: "devices that were lost",
-      number: lost.length,
-      href: routeUrl(statusRoute),
+    figure(regressed, "regression announced", "regressions announced", found, { always: true }),
+    figure(improved, "improvement announced", "improvements announced", better),
+    figure(announcedOf("recovered", "fixed"), "recovered or fixed", "recovered or fixed", triage({ tab: "processed" })),
+    figure(announcedOf("withdrawn"), "withdrawn", "withdrawn", triage({ tab: "gone" })),
+    figure(waiting, "to triage", "to triage", triage({}), { urgent: true, always: true }),
+    figure(mine, "assigned to you", "assigned to you", triage({ tab: "processed" }), urgent),
+    figure(canaries, "canary that moved", "canaries that moved", moved, urgent),
+    figure(quarantined, "quarantined run", "quarantined runs", routeUrl(statusRoute), urgent),
+    figure(stopped, "benchmark that stopped", "benchmarks that stopped", routeUrl(missingRoute), urgent),
+    figure(failing.length, "alert that fails", "alerts that fail", routeUrl(alertsRoute), {
       urgent: true,
-      note: devices.length > 0 ? `of ${devices.length} in 7 days` : "",
-    },
-  ].filter(({ label, number }) => number > 0 || ALWAYS_SHOWN.has(label));
+      always: true,
+    }),
+    figure(lost.length, "device that was lost", "devices that were lost", routeUrl(statusRoute), most),
+  ].filter(({ number, always }) => number > 0 || always);
 }
 
 /** Where figures lead that published pages do not have. */
 const SERVED: ReadonlySet<string> = new Set([routeUrl(statusRoute), routeUrl(missingRoute)]);
-
-/** A zero says something here; other figures are left out at zero. */
-const ALWAYS_SHOWN = new Set(["regressions announced", "to triage", "alerts that fail"]);
 
 export function renderFailing({ failing, unwatched, environments }: Overview) {
   if (failing.length + unwatched + environments.length === 0) return nothing;
