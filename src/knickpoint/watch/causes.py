@@ -288,8 +288,6 @@ def causes_of_commits(
     store: Store, repository: Repository, slots: tuple[int, int], judged: Iterable[JudgedBenchmark]
 ) -> tuple[str, ...]:
     """State the cause of each benchmark that changed by the profiles of two commits, for at most five."""
-    if not store.profiles.any(repository):
-        return ()
     found = profiles_of_commits(store.profiles.at(repository, slots), *slots)
     sentences: dict[str, str] = {}
     for row in judged:
