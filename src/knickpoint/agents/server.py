@@ -59,7 +59,7 @@ _INSTEAD: Final = {
     "/api/v1/changes": "list_changes",
     "/api/v1/traces": "find_traces",
     "/api/v1/bisections": "list_bisections",
-    "say that it holds results with --as json": "add the commit to each row",
+    'say that it holds results with --as json, or by format = "json" of a recipe or sidecar': "add the commit to each row",
     "--partial": "partial=true",
 }
 """What remedies name for people and scripts, and what a tool has instead."""

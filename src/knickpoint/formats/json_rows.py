@@ -49,7 +49,7 @@ def unread_rows(file: FileContent) -> str:
     if {"value", "samples"} & found:
         return (
             "Its rows name neither commit nor time, so other files may look like this: say that it holds results with "
-            "--as json."
+            '--as json, or by format = "json" of a recipe or sidecar.'
         )
     if found and {"commit", "time", "benchmark", "commit_time"} & found:
         return f"Its rows have no member value. {_FRAME}"

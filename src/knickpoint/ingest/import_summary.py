@@ -288,7 +288,8 @@ class ImportSummary:
             total = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"
             lines.append(f"{_count(len(self.files), 'file')}: {total}" if self.files else total)
         if self.ignored:
-            lines.append(f"{_count(len(self.ignored), 'file')} of other kinds ignored")
+            why = "" if self.files else ": import one by its name to read why"
+            lines.append(f"{_count(len(self.ignored), 'file')} of other kinds ignored{why}")
         if self.dry_run:
             lines.append("dry run: nothing was stored")
         return lines
