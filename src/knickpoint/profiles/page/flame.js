@@ -33,7 +33,7 @@ export function flameGraph(root, data, { keys, isDark, read, write }) {
   const find = (selector) => root.querySelector(selector);
   const graph = find("#graph"), canvas = find("canvas"), detail = find("#detail"), search = find("#search");
   const state = { view: "difference", direction: "callees", function: -1, search: "", zoom: 0, selected: 0 };
-  let tree, boxes = [], sort = { column: 4, up: false }, shown = 100;
+  let tree, boxes = [], sort = { column: 4, up: false }, shown = 20;
 
   const number = (value) => {
     const scaled = Math.abs(value) < whole * 1e-7 ? 0 : value / divisor;
