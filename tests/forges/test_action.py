@@ -129,6 +129,7 @@ def github(project: Project) -> Iterator[ForgeServer]:
         yield server
 
 
+@pytest.mark.long
 def test_a_slower_pull_request_fails_and_says_so_in_a_comment(
     project: Project, github: ForgeServer, tmp_path: Path
 ) -> None:
