@@ -49,7 +49,9 @@ def test_news_count_from_the_last_look(page: Page, shared_address: str) -> None:
     page.evaluate("() => localStorage.setItem('knickpoint-last-look', '1000000000000 1000000000000')")
     page.goto(shared_address)
     # Other tests of the instance may have announced more.
-    expect(page.locator(".figures li", has_text=re.compile("regressions? announced"))).to_contain_text(re.compile("[1-9]"))
+    expect(page.locator(".figures li", has_text=re.compile("regressions? announced"))).to_contain_text(
+        re.compile("[1-9]")
+    )
     look = page.evaluate("() => localStorage.getItem('knickpoint-last-look')")
     assert json.loads(look.split()[0]) == 1000000000000
     assert json.loads(look.split()[1]) > 1700000000000
