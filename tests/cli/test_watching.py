@@ -84,6 +84,13 @@ def test_applying_alerts_says_first_how_many_findings_go(knick: Knick) -> None:
 
 
 @pytest.mark.usefixtures("judged")
+def test_a_decision_about_nothing_says_where_changes_are_listed(knick: Knick) -> None:
+    ran = knick("triage")
+    assert ran.code == 2
+    assert ran.errors.strip().endswith("knick triage R12 --as acknowledged; knick changes lists them.")
+
+
+@pytest.mark.usefixtures("judged")
 def test_an_undo_without_a_decision_says_so(knick: Knick) -> None:
     knick("triage", "P1", "--as", "hidden")
     assert "undo" in knick("triage", "P1", "--undo").output

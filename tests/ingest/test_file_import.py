@@ -326,7 +326,20 @@ def test_folders_are_searched_for_results_only(lab: Lab) -> None:
     lab.write("folder/.hidden/three.json", "{")
     summary = lab.take(lab.directory / "folder")
     assert (len(summary.files), len(summary.ignored)) == (2, 1)
-    assert summary.lines()[-2:] == ["2 files: 2 imported", "1 file of other kinds ignored"]
+    total = "2 files: 2 imported (2 new runs, 2 points, 1 new trace)"
+    assert summary.lines()[-2:] == [total, "1 file of other kinds ignored"]
+
+
+def test_of_many_files_those_that_are_plain_have_no_line_and_equal_refusals_share_one(lab: Lab) -> None:
+    for number in range(9):
+        lab.skia(f"folder/{number}.json", A, **{f"sort{number}": 1})
+    bad = [lab.write(f"folder/x{number}.csv", "benchmark,value\nparse,1\n") for number in range(4)]
+    summary = lab.take(lab.directory / "folder")
+    shared, *remarks, total = summary.lines()
+    assert shared.startswith(f"4 files ({bad[0]}, {bad[1]}, {bad[2]} …): refused: ")
+    assert not any("imported into" in line for line in remarks)
+    assert total == "13 files: 9 imported, 4 refused (9 new runs, 9 points, 9 new traces)"
+    assert len([line for line in summary.lines(every_file=True) if line.startswith(str(lab.directory))]) == 13
 
 
 def test_a_dry_run_tells_everything_and_keeps_nothing(lab: Lab) -> None:

@@ -22,6 +22,13 @@ _FEWEST_HEADLESS: Final = 2
 """Files without a commit in one import, of which some became re-runs, that may be of several commits."""
 
 
+_MOST_NAMED: Final = 3
+"""Files that a line about several names."""
+
+_MOST_FILES: Final = 10
+"""Files of one import up to which each has a line; of more, those only about which something is to be said."""
+
+
 class ImportState(Enum):
     """The outcome of one file."""
 
@@ -99,6 +106,12 @@ class FileSummary:
         lines += [f"  changed: {change}" for change in self.changes]
         further = self.problems[1:] if self._is_out else self.problems
         return lines + [f"  {_problem(problem, self.source)}" for problem in further]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the file was imported, now or before, and its counts are all there is to say."""
+        said = self.changes or self.problems or self.removed or self.failed or self.skipped
+        return self.state in {ImportState.IMPORTED, ImportState.UNCHANGED} and not (said or self.repeated)
 
     @property
     def _is_out(self) -> bool:
@@ -181,6 +194,19 @@ def remark_on_directions(units: Mapping[str, int], which: str = "") -> str:
         f"{total:,} {which}{noun} {verb} no direction ({', '.join(named)}): changes there are neither regressions nor"
         " improvements. Say what is better in knickpoint.toml, with query and better under [directions.NAME]"
     )
+
+
+def _shared_lines(files: Sequence[FileSummary]) -> list[str]:
+    """The lines of ``files``; those that differ in nothing but their names share them, where the first of them is."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for file in files:
+        first, *rest = file.lines()
+        alike.setdefault((first.removeprefix(file.source), *rest), []).append(file.source)
+    lines = []
+    for (said, *rest), sources in alike.items():
+        named = ", ".join(sources[:_MOST_NAMED]) + (" …" if len(sources) > _MOST_NAMED else "")
+        lines += [f"{len(sources):,} files ({named}){said}" if len(sources) > 1 else f"{named}{said}", *rest]
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,13 +306,30 @@ class ImportSummary:
             unread=self.unread + other.unread,
         )
 
-    def lines(self) -> list[str]:
-        """Return the lines to print: those of each file, and a total if there are several."""
-        lines = [line for file in self.files for line in file.lines()] + [*self.remarks]
+    def _total(self) -> str:
+        """The files by outcome, and what is new of all together."""
+        states = ", ".join(f"{self.count(state):,} {state.value}" for state in ImportState if self.count(state))
+        runs = sum(file.new for file in self.files)
+        if not runs:
+            return states
+        points, traces = _count(self.points, "point"), _count(self.new_traces, "new trace")
+        return f"{states} ({_count(runs, 'new run')}, {points}, {traces})"
+
+    def lines(self, *, every_file: bool = False) -> list[str]:
+        """Return the lines to print: those of the files, and a total if there are several.
+
+        Of more than ten files, unless ``every_file``, plain ones have no line, and those of which the same is to be said
+        share theirs.
+        """
+        if every_file or len(self.files) <= _MOST_FILES:
+            lines = [line for file in self.files for line in file.lines()]
+        else:
+            lines = _shared_lines([file for file in self.files if not file.is_plain])
+        lines += self.remarks
         if len(self.files) != 1:
-            counts = {state.value: self.count(state) for state in ImportState if self.count(state)}
-            total = ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no results files found"
-            lines.append(f"{_count(len(self.files), 'file')}: {total}" if self.files else total)
+            lines.append(
+                f"{_count(len(self.files), 'file')}: {self._total()}" if self.files else "no results files found"
+            )
         if self.ignored:
             why = "" if self.files else ": import one by its name to read why"
             lines.append(f"{_count(len(self.ignored), 'file')} of other kinds ignored{why}")

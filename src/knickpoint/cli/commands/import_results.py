@@ -10,7 +10,7 @@ from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.progress import Progress
-from knickpoint.cli.terminal import note
+from knickpoint.cli.terminal import Verbosity, note, verbosity
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -139,8 +139,9 @@ def command(
     """Import results files, folders, or whole histories, each exactly once; - is standard input.
 
     A file is imported whole or not at all; a second import changes nothing. In folders, files without a known format
-    are ignored. A file that is named and holds no results is refused. The exit code is 2 when a file was refused, could
-    not be read, or waits for its commit.
+    are ignored. A file that is named and holds no results is refused. Of more than ten files, each has a line with
+    --verbose only, unless something is to be said about it. The exit code is 2 when a file was refused, could not be
+    read, or waits for its commit.
     """
     if list_formats:
         _show_formats(output)
@@ -189,7 +190,7 @@ def _parsed_time(text: str) -> datetime | None:
 
 def _show_summary(summary: ImportSummary, output: OutputFormat) -> None:
     if output is OutputFormat.TEXT:
-        for line in summary.lines():
+        for line in summary.lines(every_file=verbosity() is Verbosity.VERBOSE):
             if summary.failed or not summary.files:
                 click.echo(line)
             else:

@@ -146,6 +146,12 @@ def command(
 
     action = _chosen_action(status, split=split, merge=merge, undo=undo)
     _check_creation(tracker, action, status, ticket)
+    if action is not Action.UNDO and not (ids or commit):
+        raise InputError(
+            "no change is named",
+            where="knick triage",
+            remedy="Name changes and a decision: knick triage R12 --as acknowledged; knick changes lists them.",
+        )
     with open_chosen_instance(instance) as opened:
         store = opened.store
         targets = triage.read_targets([*ids, *(_at_commit(opened, commit) if commit else [])])
