@@ -24,7 +24,7 @@ from knickpoint.agents.server import TOOLS
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.access import AuditKind, Permission
 from knickpoint.server import create_app, serving
-from knickpoint.server.routes import agents as routes
+from knickpoint.server.routes import instance as routes
 
 KNICK: Final = str(Path(sys.executable).with_name("knick"))
 

@@ -134,7 +134,7 @@ def test_a_process_that_drains_says_for_how_many_requests_it_waits_and_how_many_
 _BUSY = """
 import ctypes, subprocess, sys, time
 from knickpoint.cli import main
-from knickpoint.server.routes import state
+from knickpoint.server.routes import instance
 
 def busy(*_):
     subprocess.Popen(["sleep", "600"])
@@ -142,7 +142,7 @@ def busy(*_):
     while True:
         WORK
 
-state.health.read_health = busy
+instance.health.read_health = busy
 main()
 """
 """``knick`` whose answer about its health never comes."""

@@ -41,7 +41,8 @@ from knickpoint.model.alert import Alert, AlertDirection
 from knickpoint.model.quarantine import Quarantine, QuarantineState
 from knickpoint.server import create_app
 from knickpoint.server.dashboard import STATIC
-from knickpoint.server.routes import agents, routers
+from knickpoint.server.routes import routers
+from knickpoint.server.routes.instance import agents_router
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionRequest
 from knickpoint.store.quarantines import StoredQuarantine
@@ -205,7 +206,7 @@ def endpoints(app: FastAPI) -> set[str]:
     """Return the endpoints that ``app`` has: those of the API, and all others that are routes of their own."""
     found = {
         f"{method} {prefix}{route.path}"
-        for prefix, router in [*(("/api/v1", each) for each in routers()), ("", agents.router)]
+        for prefix, router in [*(("/api/v1", each) for each in routers()), ("", agents_router)]
         for route in router.routes
         if isinstance(route, APIRoute)
         for method in route.methods or ()

@@ -26,7 +26,7 @@ REACHING = {
 }
 """Methods of the areas of a store that find a repository, or what one has, by a name or an id of a request."""
 
-WITHOUT_REPOSITORY = {"routes/access.py", "routes/dependencies.py", "routes/me.py"}
+WITHOUT_REPOSITORY = {"routes/access.py", "routes/dependencies.py"}
 """Routes that take the store: of tokens, the audit log and settings of people, which belong to no repository."""
 
 

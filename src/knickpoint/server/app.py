@@ -29,7 +29,8 @@ from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_ids import RequestIds
 from knickpoint.server.request_limits import RequestLimits, limit_request
 from knickpoint.server.request_origin import AuditAddress, ForwardedHeaders
-from knickpoint.server.routes import agents, routers, state
+from knickpoint.server.routes import routers
+from knickpoint.server.routes.instance import agents_router, state_router, usual_addresses
 from knickpoint.server.sign_in import add_sign_in
 
 if TYPE_CHECKING:
@@ -118,11 +119,11 @@ def _routes(*, whole: bool) -> tuple[BaseRoute, ...]:
     """
     holder = FastAPI(openapi_url=None, generate_unique_id_function=_operation_id)
     checks = [Depends(check_texts), Depends(check_parameters), Depends(limit_request, scope="function")]
-    for router in routers() if whole else [state.router]:
+    for router in routers() if whole else [state_router]:
         undeclared = routes_without_caller(router)
         assert not undeclared, f"these routes take no caller, see knickpoint.server.callers: {', '.join(undeclared)}"
         holder.include_router(router, prefix=_PREFIX, responses=ERRORS, dependencies=checks)
-    usual = [state.usual_addresses, agents.router] if whole else [state.usual_addresses]
+    usual = [usual_addresses, agents_router] if whole else [usual_addresses]
     for router in usual:
         holder.include_router(router, dependencies=checks, include_in_schema=False)
     return tuple(holder.router.routes)

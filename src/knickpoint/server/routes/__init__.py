@@ -1,33 +1,10 @@
-"""Map addresses to the functions that answer them; one module a resource, no logic."""
+"""Map addresses to the functions that answer them; resources that belong together share a module, no logic."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
-from knickpoint.server.routes import (
-    access,
-    alerts,
-    bisections,
-    changes,
-    clusterings,
-    commits,
-    comparisons,
-    deliveries,
-    formulas,
-    grafana,
-    health,
-    me,
-    missing,
-    overview,
-    pictures,
-    quality,
-    quarantines,
-    schedules,
-    state,
-    status,
-    traces,
-    uploads,
-)
+from knickpoint.server.routes import access, alerts, changes, commits, instance, plots, traces, work
 
 __all__ = ["routers"]
 
@@ -35,26 +12,24 @@ __all__ = ["routers"]
 def routers() -> tuple[APIRouter, ...]:
     """Return the routers of all resources, in the order of the reference."""
     return (
-        me.router,
-        overview.router,
-        state.router,
-        health.router,
-        status.router,
-        alerts.router,
-        access.router,
+        access.me_router,
+        instance.overview_router,
+        instance.state_router,
+        instance.service_router,
+        alerts.alerts_router,
+        access.access_router,
         commits.router,
-        comparisons.router,
-        clusterings.router,
-        changes.router,
-        bisections.router,
-        schedules.router,
-        quarantines.router,
-        deliveries.router,
-        quality.router,
-        traces.router,
-        missing.router,
-        pictures.router,
-        formulas.router,
-        grafana.router,
-        uploads.router,
+        traces.clusterings_router,
+        changes.changes_router,
+        work.bisections_router,
+        work.schedules_router,
+        changes.quarantines_router,
+        work.deliveries_router,
+        alerts.quality_router,
+        traces.traces_router,
+        traces.missing_router,
+        plots.pictures_router,
+        plots.formulas_router,
+        plots.grafana_router,
+        work.uploads_router,
     )

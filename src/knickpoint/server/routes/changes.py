@@ -1,13 +1,13 @@
-"""Routes of changes, their members, the history boundary, and triage."""
+"""Routes of changes, their members, the history boundary, triage, and results in quarantine."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from knickpoint.answers.base import ChangeId, ChangePointId
+from knickpoint.answers.base import ChangeId, ChangePointId, QuarantineId
 from knickpoint.answers.change_pages import ChangePageAnswer, read_change_page
 from knickpoint.answers.changes import (
     FEW_MEMBERS,
@@ -23,6 +23,14 @@ from knickpoint.answers.clusters import ClustersAnswer, list_clusters
 from knickpoint.answers.filters import ListFilter
 from knickpoint.answers.flame_graphs import FlameGraphAnswer, read_flame_graph
 from knickpoint.answers.members import MembersAnswer
+from knickpoint.answers.quarantines import (
+    LiftRequest,
+    QuarantineAnswer,
+    QuarantinedValueAnswer,
+    lift,
+    list_quarantined_values,
+    list_quarantines,
+)
 from knickpoint.answers.suspects import SuspectsAnswer, list_suspects
 from knickpoint.answers.tickets import TrackerAnswer, list_trackers, with_new_ticket
 from knickpoint.answers.traces import BreakdownAnswer, break_change_down
@@ -42,19 +50,22 @@ from knickpoint.answers.triage import (
 )
 from knickpoint.instance.alert_sources import sourced_alerts
 from knickpoint.model.errors import InputError
+from knickpoint.model.quarantine import QuarantineState
 from knickpoint.server.callers import Editor
 from knickpoint.server.routes.dependencies import (
     MOST,
     Cache,
     ChangeKey,
+    LineName,
     RepositoryName,
     RequestInstance,
+    TraceKey,
     Visible,
     from_parameters,
     in_one_snapshot,
 )
 
-router = APIRouter(tags=["changes"])
+changes_router = APIRouter(tags=["changes"])
 
 
 def _ordering(text: str) -> tuple[Ordering, bool]:
@@ -73,7 +84,7 @@ def _ordering(text: str) -> tuple[Ordering, bool]:
 RequestFilter = Annotated[ListFilter, Depends(from_parameters(ListFilter))]
 
 
-@router.get("/changes", response_model=ChangesAnswer)
+@changes_router.get("/changes", response_model=ChangesAnswer)
 def get_changes(
     request: Request,
     visible: Visible,
@@ -113,14 +124,14 @@ def get_changes(
     return cache.get(visible.store, question, read).response(request)
 
 
-@router.get("/changes/{change}")
+@changes_router.get("/changes/{change}")
 @in_one_snapshot
 def get_change(visible: Visible, change: ChangeKey) -> ChangePageAnswer:
     """Return one change, wherever it is listed, with earlier changes of its traces, decisions and announcements."""
     return read_change_page(visible, change)
 
 
-@router.get("/changes/{change}/flame", response_model=FlameGraphAnswer)
+@changes_router.get("/changes/{change}/flame", response_model=FlameGraphAnswer)
 def get_flame_graph(
     request: Request,
     visible: Visible,
@@ -140,7 +151,7 @@ def get_flame_graph(
     return cache.get(visible.store, question, build).response(request)
 
 
-@router.get("/changes/{change}/suspects")
+@changes_router.get("/changes/{change}/suspects")
 def get_suspects(
     visible: Visible,
     change: ChangeKey,
@@ -152,7 +163,7 @@ def get_suspects(
     return list_suspects(visible, change)
 
 
-@router.get("/changes/{change}/clusters")
+@changes_router.get("/changes/{change}/clusters")
 def get_clusters(
     visible: Visible,
     change: ChangeKey,
@@ -167,7 +178,7 @@ def get_clusters(
     return list_clusters(visible, change, most=members)
 
 
-@router.get("/changes/{change}/breakdown", response_model=BreakdownAnswer)
+@changes_router.get("/changes/{change}/breakdown", response_model=BreakdownAnswer)
 def get_breakdown(
     request: Request,
     visible: Visible,
@@ -180,7 +191,7 @@ def get_breakdown(
     return cache.get(visible.store, question, build).response(request)
 
 
-@router.get("/members")
+@changes_router.get("/members")
 @in_one_snapshot
 def get_members(
     visible: Visible,
@@ -197,13 +208,13 @@ def get_members(
     return list_members(visible, change, wanted, after=after, size=size)
 
 
-@router.get("/history")
+@changes_router.get("/history")
 def get_history(visible: Visible, repository: RepositoryName = "") -> list[HistoryAnswer]:
     """List the history boundary of each repository, or of one, with the number of findings on either side."""
     return [history_answer(visible.store, each) for each in visible.some(repository)]
 
 
-@router.post("/triage")
+@changes_router.post("/triage")
 def post_triage(_caller: Editor, visible: Visible, instance: RequestInstance, request: TriageRequest) -> TriageAnswer:
     """Decide about one or many findings, all or none: acknowledge, hide, link a ticket, or make unprocessed again.
 
@@ -212,40 +223,71 @@ def post_triage(_caller: Editor, visible: Visible, instance: RequestInstance, re
     return decide(visible, with_new_ticket(instance, visible, request) if request.create else request)
 
 
-@router.get("/trackers")
+@changes_router.get("/trackers")
 def get_trackers(_caller: Editor, instance: RequestInstance) -> list[TrackerAnswer]:
     """List the trackers in which the ticket of a decision can be made."""
     return list_trackers(instance)
 
 
-@router.post("/triage/undo")
+@changes_router.post("/triage/undo")
 def post_undo(_caller: Editor, visible: Visible, request: UndoRequest) -> TriageAnswer:
     """Undo the last decision about each of some findings. Repeated requests undo earlier decisions."""
     return undo(visible, request)
 
 
-@router.post("/triage/split")
+@changes_router.post("/triage/split")
 def post_split(_caller: Editor, visible: Visible, request: RegroupRequest) -> TriageAnswer:
     """Split findings from their changes: they form a new one, which later results do not merge again."""
     return split(visible, request)
 
 
-@router.post("/triage/merge")
+@changes_router.post("/triage/merge")
 def post_merge(_caller: Editor, visible: Visible, request: RegroupRequest) -> TriageAnswer:
     """Merge several changes into one; new findings in their suspect ranges join it."""
     return merge(visible, request)
 
 
-@router.get("/triage/last")
+@changes_router.get("/triage/last")
 def get_last_entry(visible: Visible) -> LastEntryAnswer:
     """Return the number of the newest entry of the triage log: it grows with every decision and undo of anybody."""
     return LastEntryAnswer(entry=visible.store.findings.triage.newest())
 
 
-@router.get("/triage")
+@changes_router.get("/triage")
 def get_decisions(
     visible: Visible,
     finding: Annotated[ChangePointId, Query(description="Id of a change point.")],
 ) -> list[DecisionAnswer]:
     """List the decisions about a finding, oldest first."""
     return list_decisions(visible, finding)
+
+
+quarantines_router = APIRouter(tags=["changes"])
+
+
+@quarantines_router.get("/quarantines")
+def get_quarantines(
+    visible: Visible,
+    repository: RepositoryName = "",
+    state: Annotated[list[QuarantineState] | None, Query(description="Only these states; repeatable.")] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="How many to return.")] = 200,
+) -> list[QuarantineAnswer]:
+    """List quarantined results: which run of which machine, why, since when, and with which outcome."""
+    return list_quarantines(visible, repository, state or [], limit)
+
+
+@quarantines_router.post("/quarantines/{quarantine}/lift")
+def post_lift(
+    _caller: Editor,
+    visible: Visible,
+    quarantine: Annotated[QuarantineId, Path(description="Id of the quarantine.")],
+    request: LiftRequest,
+) -> QuarantineAnswer:
+    """Let quarantined results count after all, with a reason. A correction of the run makes the rule decide anew."""
+    return lift(visible, quarantine, request.reason)
+
+
+@quarantines_router.get("/traces/{key}/quarantined")
+def get_quarantined_values(visible: Visible, key: TraceKey, line: LineName = "") -> list[QuarantinedValueAnswer]:
+    """List the values of a trace that take no part in its levels, in the order of the line."""
+    return list_quarantined_values(visible, key, line)

@@ -1,13 +1,17 @@
-"""Routes of traces: lists, facets, values, changes, runs, explanations."""
+"""Routes of traces: lists, facets, values, changes, runs, explanations, clusters, missing results."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import RootModel
 
+from knickpoint.answers import missing
 from knickpoint.answers.change_points import ChangePointsAnswer, read_change_points
+from knickpoint.answers.clusters import ClusteringAnswer, ClusteringRequest, cluster_query
 from knickpoint.answers.explanations import ExplanationAnswer, PatternsAnswer, explain, read_patterns
+from knickpoint.answers.missing import MissingAnswer, RenameAnswer, RenameRequest
 from knickpoint.answers.runs import (
     EnvironmentAnswer,
     MarkAnswer,
@@ -41,12 +45,17 @@ from knickpoint.answers.values import (
     pack_values,
     window,
 )
+from knickpoint.instance.notices import newer_commits
 from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
 from knickpoint.model.summary import read_summary
-from knickpoint.server.routes.binary import BINARY, AsJson, binary
+from knickpoint.server.callers import Editor
+from knickpoint.server.progress_responses import LINES, answer_with_progress, while_waited_for
 from knickpoint.server.routes.dependencies import (
+    BINARY,
     MOST,
+    AsJson,
+    Cache,
     FirstPosition,
     LastPosition,
     LineName,
@@ -54,10 +63,12 @@ from knickpoint.server.routes.dependencies import (
     RequestInstance,
     TraceKey,
     Visible,
+    binary,
     in_one_snapshot,
 )
+from knickpoint.watch.trace_clustering import ClusteringRules
 
-router = APIRouter(tags=["traces"])
+traces_router = APIRouter(tags=["traces"])
 
 QueryText = Annotated[
     str, Query(max_length=10_000, description="Words and terms: `draw -blur os=Android|iOS config!=gpu name~regex`.")
@@ -79,7 +90,7 @@ def _numbers(text: str) -> list[int]:
     return [int(part) for part in ids]
 
 
-@router.get("/traces")
+@traces_router.get("/traces")
 def get_traces(
     visible: Visible,
     *,
@@ -103,13 +114,13 @@ def get_traces(
     return list_traces(visible.store, visible.choose(repository), query, offset, limit)
 
 
-@router.get("/facets")
+@traces_router.get("/facets")
 def get_facets(visible: Visible, repository: RepositoryName = "", query: QueryText = "") -> FacetsAnswer:
     """Count the matching traces by param and value."""
     return list_facets(visible.store, visible.choose(repository), query)
 
 
-@router.get("/values", response_model=list[TraceValuesAnswer], responses=BINARY)
+@traces_router.get("/values", response_model=list[TraceValuesAnswer], responses=BINARY)
 @in_one_snapshot
 def get_values(
     visible: Visible,
@@ -192,7 +203,7 @@ _POINTS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@router.get("/points", response_class=Response, responses=_POINTS)
+@traces_router.get("/points", response_class=Response, responses=_POINTS)
 def get_points(
     visible: Visible,
     repository: RepositoryName = "",
@@ -209,13 +220,13 @@ def get_points(
     return Response(text, media_type="text/csv; charset=utf-8" if format == "csv" else "application/json")
 
 
-@router.get("/tickets")
+@traces_router.get("/tickets")
 def get_tickets(visible: Visible, repository: RepositoryName = "") -> list[TicketAnswer]:
     """List the tickets: those that were imported, and those of trackers with what came back from there."""
     return list_tickets(visible, repository)
 
 
-@router.get("/ticket-marks")
+@traces_router.get("/ticket-marks")
 def get_ticket_marks(
     visible: Visible,
     *,
@@ -232,7 +243,7 @@ def get_ticket_marks(
     return list_ticket_marks(visible, _numbers(traces), line)
 
 
-@router.get("/marks")
+@traces_router.get("/marks")
 def get_marks(
     visible: Visible,
     *,
@@ -250,21 +261,21 @@ def get_marks(
     return list_marks(visible, _numbers(traces), line, environments=environments)
 
 
-@router.get("/traces/{key}")
+@traces_router.get("/traces/{key}")
 def get_trace(visible: Visible, key: TraceKey) -> TraceAnswer:
     """Return a trace by id."""
     repository, trace = visible.trace(key)
     return trace_answer(trace, repository.name)
 
 
-@router.get("/traces/{key}/change-points")
+@traces_router.get("/traces/{key}/change-points")
 @in_one_snapshot
 def get_change_points(visible: Visible, key: TraceKey, line: LineName = "") -> ChangePointsAnswer:
     """Return the stable regions of a trace, and the changes between them with their status."""
     return read_change_points(visible, key, line)
 
 
-@router.get("/traces/{key}/runs")
+@traces_router.get("/traces/{key}/runs")
 def get_runs(
     visible: Visible,
     key: TraceKey,
@@ -274,31 +285,31 @@ def get_runs(
     return list_runs(visible, key, commit)
 
 
-@router.get("/traces/{key}/without-value")
+@traces_router.get("/traces/{key}/without-value")
 def get_without_value(visible: Visible, key: TraceKey, line: LineName = "") -> list[WithoutValueAnswer]:
     """List the runs in which a trace failed or was skipped, at the newest 2,000 commits of a line, oldest first."""
     return list_without_value(visible, key, line)
 
 
-@router.get("/never-measured")
+@traces_router.get("/never-measured")
 def get_never_measured(visible: Visible, repository: RepositoryName = "") -> list[NeverMeasuredAnswer]:
     """List the benchmarks without a trace: every run of them failed or was skipped."""
     return list_never_measured_answers(visible.store, visible.choose(repository))
 
 
-@router.get("/traces/{key}/environments")
+@traces_router.get("/traces/{key}/environments")
 def get_environments(visible: Visible, key: TraceKey, line: LineName = "") -> list[EnvironmentAnswer]:
     """List where machine, compiler or runner of a trace changed. Facts that change all the time are left out."""
     return list_environments(visible, key, line)
 
 
-@router.get("/traces/{key}/patterns")
+@traces_router.get("/traces/{key}/patterns")
 def get_patterns(visible: Visible, instance: RequestInstance, key: TraceKey, line: LineName = "") -> PatternsAnswer:
     """Return the drifts of a trace, and the stretches in which it flips between levels, with what explains these."""
     return read_patterns(instance, visible, key, line)
 
 
-@router.get("/traces/{key}/explanation")
+@traces_router.get("/traces/{key}/explanation")
 def get_explanation(
     visible: Visible,
     instance: RequestInstance,
@@ -310,3 +321,88 @@ def get_explanation(
 ) -> ExplanationAnswer:
     """Explain why there is, or is not, a finding: every candidate, and every check."""
     return explain(instance, visible, key, line_name=line, alert_name=alert, commit=commit)
+
+
+clusterings_router = APIRouter(tags=["traces"])
+
+
+@clusterings_router.get("/clustering", response_model=ClusteringAnswer, responses=LINES)
+async def get_clustering(
+    visible: Visible,
+    request: Request,
+    *,
+    repository: RepositoryName = "",
+    line: LineName = "",
+    query: Annotated[str, Query(max_length=2000, description="Which traces. Default: all.")] = "",
+    first: Annotated[int, Query(ge=0, le=MOST, description="First position on the line.")] = 0,
+    last: Annotated[
+        int | None, Query(ge=0, le=MOST, description="Last position, inclusive. Default: the newest.")
+    ] = None,
+    commits: Annotated[
+        int, Query(ge=2, le=5000, description="How many of these commits count: the newest that were measured.")
+    ] = 250,
+    k: Annotated[int, Query(ge=0, le=1000, description="Clusters to look for. Default: by the number of traces.")] = 0,
+    interesting: Annotated[
+        float | None,
+        Query(ge=0, le=1e6, description="Smallest step / error of the fit that counts. Default: 4, with `skia` 50."),
+    ] = None,
+    skia: Annotated[bool, Query(description="Start, stop and fit as Skia Perf does.")] = False,
+    progress: Annotated[
+        bool,
+        Query(
+            description="Answer in lines of JSON: `progress` whenever that has changed (the stage `reading`, `grouping` or "
+            "`fitting`, the start of k-means of all `starts`, and its iteration), and at the end `answer`, or `error` "
+            "and its `status`."
+        ),
+    ] = False,
+) -> ClusteringAnswer | Response:
+    """Group the traces of a query by shape, and fit a step to each group, as an alert with the method `cluster` does.
+
+    The strongest step comes first. Nothing is stored, and the same values give the same clusters. At most 5,000,000
+    values, traces times commits, are clustered at a time. The work ends when the connection is closed before the
+    answer.
+    """
+    wanted = ClusteringRequest(repository, line, query, first, last, commits, ClusteringRules(k, interesting, skia))
+    if progress:
+        return await answer_with_progress(request, lambda: cluster_query(visible, wanted))
+    return await while_waited_for(request, lambda: cluster_query(visible, wanted))
+
+
+missing_router = APIRouter(tags=["missing"])
+
+
+_All = RootModel[list[MissingAnswer]]
+
+
+@missing_router.get("/missing", response_model=list[MissingAnswer])
+def get_missing(
+    request: Request,
+    visible: Visible,
+    instance: RequestInstance,
+    cache: Cache,
+    repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
+) -> Response:
+    """List jobs, series and commits that should have results, and renames that may explain it.
+
+    Reads the values that changed since it was asked last.
+    """
+    # Git has newer commits before the store does.
+    newer = tuple(tuple(newer_commits(instance, each)) for each in visible.some(repository))
+    question = ("missing", repository, newer, visible.extent)
+
+    def read() -> _All:
+        return _All(missing.list_missing(instance, visible, repository))
+
+    return cache.get(visible.store, question, read).response(request)
+
+
+@missing_router.post("/missing/renames")
+def post_rename(_caller: Editor, visible: Visible, request: RenameRequest) -> RenameAnswer:
+    """Accept a rename: a trace continues another one, for values, detection and findings. No stored value changes."""
+    return missing.accept(visible, request)
+
+
+@missing_router.post("/missing/renames/undo")
+def post_rename_undo(_caller: Editor, visible: Visible, request: RenameRequest) -> RenameAnswer:
+    """Take an accepted rename back; the findings of the old trace go back to it."""
+    return missing.withdraw(visible, request)
