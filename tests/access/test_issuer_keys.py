@@ -9,7 +9,7 @@ import pytest
 from joserfc.jwk import OctKey, RSAKey
 from tests.access.issuer import DESCRIPTION, EC, KEYS, RSA, CiService, ci_service
 
-from knickpoint.access.issuer_keys import KeySource
+from knickpoint.access.identity_token import KeySource
 from knickpoint.model.errors import ServiceError
 
 

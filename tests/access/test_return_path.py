@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.access.pending_sign_in import return_path
+from knickpoint.access.sessions import return_path
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.access.session_key import KEY_FILE, session_key
+from knickpoint.access.sessions import KEY_FILE, session_key
 from knickpoint.access.settings import AccessSettings
 from knickpoint.model.errors import ConfigError
 

@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.access.session_key import Purpose, read_claims, sign_claims
 from knickpoint.access.sessions import (
+    Purpose,
     Session,
     new_session,
+    read_claims,
     read_session,
     session_caller,
     session_cookie,
+    sign_claims,
     sign_session,
 )
 from knickpoint.access.settings import RoleSettings, SignInKind, SignInSettings

@@ -16,7 +16,7 @@ from tests.notify.mail_servers import MailBox, serving_mail
 from tests.notify.tracker_server import TOKEN
 from tests.repositories import GitRepository
 
-from knickpoint.access.session_key import session_key
+from knickpoint.access.sessions import session_key
 from knickpoint.access.settings import AccessSettings
 from knickpoint.instance import open_instance
 from knickpoint.instance.notifications import Notifications

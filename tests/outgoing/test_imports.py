@@ -33,8 +33,11 @@ _WATCHED = (
     "xmlrpc",
 )
 _ALLOWED = {
-    "outgoing/fetch.py": {"http.client", "socket"},  # what this room is for
-    "outgoing/proxies.py": {"socket", "urllib.request"},  # the variables of the environment
+    "outgoing/fetch.py": {
+        "http.client",
+        "socket",
+        "urllib.request",
+    },  # what this room is for; proxies of the environment
     "notify/channels/mail.py": {"smtplib"},  # to the mail server of the configuration
     "history/git_process.py": {"subprocess"},  # the only way to git
     "server/listener.py": {"socket"},  # listens

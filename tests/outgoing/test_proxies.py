@@ -18,7 +18,7 @@ from tests.outgoing.conftest import WebServer
 
 from knickpoint.model.errors import AddressError, ServiceError
 from knickpoint.outgoing import Network, OutgoingRule, fetch
-from knickpoint.outgoing.proxies import proxy_for
+from knickpoint.outgoing.fetch import proxy_for
 from knickpoint.outgoing.rule import IPAddress, check_address
 
 _NETWORK = OutgoingRule(("127.0.0.0/8",))

@@ -19,7 +19,7 @@ from joserfc.jws import JWSRegistry
 from tests.server.client import ERROR_FIELDS
 from tests.server.openid import Browser, LoopbackProvider, query_of, with_sign_in
 
-from knickpoint.access import openid, provider_document
+from knickpoint.access import openid
 from knickpoint.access.settings import RoleSettings, SignInSettings
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.access import AuditKind, Role
@@ -47,8 +47,8 @@ def started() -> Iterator[LoopbackProvider]:
 def provider(started: LoopbackProvider, monkeypatch: pytest.MonkeyPatch) -> LoopbackProvider:
     """Return a provider that answers as it should, and whose description is read anew for each sign-in."""
     started.reset()
-    monkeypatch.setattr(provider_document, "_FRESH_SECONDS", 0.0)
-    monkeypatch.setattr(provider_document, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(openid, "_FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(openid, "_PAUSE_SECONDS", 0.0)
     return started
 
 
@@ -353,7 +353,7 @@ def test_a_provider_that_came_back_signs_people_in_again(browser: Browser, provi
 def test_a_provider_that_never_answers_is_given_up(
     browser: Browser, provider: LoopbackProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provider_document, "_FETCH_SECONDS", 0.2)
+    monkeypatch.setattr(openid, "_FETCH_SECONDS", 0.2)
     done = threading.Event()
 
     def hang() -> tuple[int, bytes]:

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from tests.server.client import Client
 from tests.server.story import make_instance
 
-from knickpoint.access.session_key import session_key
+from knickpoint.access.sessions import session_key
 from knickpoint.access.settings import AccessSettings
 from knickpoint.instance import CONFIG_FILE, Instance, open_instance
 from knickpoint.model.access import AuditKind

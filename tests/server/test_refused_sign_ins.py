@@ -12,7 +12,7 @@ from knickpoint.access.settings import SignInSettings
 from knickpoint.instance import Instance
 from knickpoint.model.access import AuditKind
 from knickpoint.server import create_app
-from knickpoint.server.sign_in.flow import RefusalCount
+from knickpoint.server.sign_in import RefusalCount
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

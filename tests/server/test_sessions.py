@@ -11,8 +11,7 @@ import pytest
 from tests.server.client import Client
 from tests.server.openid import with_sign_in
 
-from knickpoint.access.session_key import KEY_FILE, session_key
-from knickpoint.access.sessions import new_session, sign_session
+from knickpoint.access.sessions import KEY_FILE, new_session, session_key, sign_session
 from knickpoint.access.settings import AccessSettings, AnyoneRole, RoleSettings, SignInSettings
 from knickpoint.instance import Instance
 from knickpoint.model.access import Role, SignedIn

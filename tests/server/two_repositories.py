@@ -11,8 +11,7 @@ from typing import Final
 
 from tests.server.story import REPOSITORY, TOKEN, commit_hash, history
 
-from knickpoint.access.session_key import session_key
-from knickpoint.access.sessions import Session, new_session, session_cookie, sign_session
+from knickpoint.access.sessions import Session, new_session, session_cookie, session_key, sign_session
 from knickpoint.access.tokens import create_token, revoke_token
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data

@@ -11,8 +11,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
-from knickpoint.access.identity_token import check_audience, check_times, read_token, refused, verify
-from knickpoint.access.issuer_keys import KeySource
+from knickpoint.access.identity_token import KeySource, check_audience, check_times, read_token, refused, verify
 from knickpoint.access.settings import CiJobKind, CiJobSettings
 from knickpoint.model.access import NO_GRANTS, Caller, CallerKind, Grants, Permission
 

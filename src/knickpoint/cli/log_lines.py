@@ -20,7 +20,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        from knickpoint.server.request_ids import request_id
+        from knickpoint.server.request_origin import request_id
 
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

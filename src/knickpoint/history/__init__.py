@@ -17,6 +17,7 @@ from knickpoint.history.lines import (
 from knickpoint.history.lookups import (
     Checkout,
     CommittedFile,
+    SourcePages,
     find_commit,
     find_committed_file,
     find_work_tree,
@@ -26,7 +27,6 @@ from knickpoint.history.lookups import (
     read_touched_files,
     remote_address,
 )
-from knickpoint.history.source_pages import SourcePages
 
 __all__ = [
     "Authorship",

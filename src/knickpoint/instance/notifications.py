@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
-from knickpoint.access.session_key import session_key
+from knickpoint.access.sessions import session_key
 from knickpoint.instance.config import Config
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.suspects import preview_new_suspects, rank_new_suspects

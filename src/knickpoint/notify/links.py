@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Final
 
-from knickpoint.access.session_key import Purpose, derived_key
+from knickpoint.access.sessions import Purpose, derived_key
 from knickpoint.model.change_point import Status
 from knickpoint.people import Directory
 from knickpoint.store import Store

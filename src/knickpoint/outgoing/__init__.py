@@ -1,8 +1,7 @@
 """The one rule for addresses that the program contacts: which hosts it may reach, and how it reaches them safely."""
 
 from knickpoint.outgoing.fetch import Fetched, Network, NoAnswerError, fetch
-from knickpoint.outgoing.rule import OutgoingAddress, OutgoingRule, check_address
-from knickpoint.outgoing.settings import OutgoingSettings
+from knickpoint.outgoing.rule import OutgoingAddress, OutgoingRule, OutgoingSettings, check_address
 
 __all__ = [
     "Fetched",

@@ -26,15 +26,14 @@ from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.process_metrics import ProcessMetrics, RequestMetricsMiddleware
 from knickpoint.server.replica_reads import OwnWrites, PrimaryInstead
 from knickpoint.server.request_guard import RequestGuard
-from knickpoint.server.request_ids import RequestIds
 from knickpoint.server.request_limits import RequestLimits, limit_request
-from knickpoint.server.request_origin import AuditAddress, ForwardedHeaders
+from knickpoint.server.request_origin import AuditAddress, ForwardedHeaders, RequestIds
 from knickpoint.server.routes import routers
 from knickpoint.server.routes.instance import agents_router, state_router, usual_addresses
 from knickpoint.server.sign_in import add_sign_in
 
 if TYPE_CHECKING:
-    from knickpoint.access.issuer_keys import KeySource
+    from knickpoint.access.identity_token import KeySource
 
 
 # Describe in OpenAPI how a caller shows who it is, and what each operation needs.
@@ -223,7 +222,7 @@ def _ci_job_keys(config: Config) -> KeySource | None:
     if not config.ci_jobs:
         return None
     try:
-        from knickpoint.access.issuer_keys import KeySource
+        from knickpoint.access.identity_token import KeySource
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"identity tokens of CI jobs need the package {error.name}",

@@ -32,7 +32,7 @@ from knickpoint.model.errors import NotSignedInError
 from knickpoint.server.request_origin import is_https, is_local_request, serves_this_machine_only
 
 if TYPE_CHECKING:
-    from knickpoint.access.issuer_keys import KeySource
+    from knickpoint.access.identity_token import KeySource
 
 _IDENTITY_TOKEN: Final = "ey"  # noqa: S105  # how they begin, not one
 """How every JSON Web Token begins: a brace and a quotation mark or a space, in base64url."""

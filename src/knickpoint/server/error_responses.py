@@ -36,7 +36,7 @@ from knickpoint.model.errors import (
 from knickpoint.server.process_metrics import RequestMetrics
 from knickpoint.server.replica_reads import note_lost_replica
 from knickpoint.server.request_guard import SEND_LESS
-from knickpoint.server.request_ids import HEADER, request_id
+from knickpoint.server.request_origin import HEADER, request_id
 
 # Refuse parameters of addresses that the route does not take: a mistyped filter would answer something else.
 

@@ -13,7 +13,7 @@ from typing import Final
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from knickpoint.access.session_key import session_key
+from knickpoint.access.sessions import session_key
 from knickpoint.instance import Instance
 from knickpoint.model.plain_text import counted
 from knickpoint.notify.links import (
@@ -27,7 +27,7 @@ from knickpoint.notify.links import (
     view_link,
 )
 from knickpoint.people import Directory
-from knickpoint.server.sign_in.pages import Button, Link, page
+from knickpoint.server.plain_pages import Button, Link, page
 from knickpoint.watch.trend import change_path
 
 _PATH: Final = f"{LINK_PATH}{{text}}"

@@ -17,9 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knickpoint.answers.visible_repositories import TooManyRequestsError
 from knickpoint.instance.config import LimitSettings
-from knickpoint.server.request_ids import request_id
 from knickpoint.server.request_limits import UPLOADS, RequestLimits
-from knickpoint.server.request_origin import host_of_address, name_of_host
+from knickpoint.server.request_origin import host_of_address, name_of_host, request_id
 
 # Check the size and the pace of the body of each request while it is read.
 

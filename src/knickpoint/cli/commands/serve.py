@@ -106,7 +106,7 @@ def _serve(
     from knickpoint.instance.config.settings import LogChoice
     from knickpoint.instance.worker.heartbeat import check_machine
     from knickpoint.server import Ending, serve
-    from knickpoint.server.graphite import sending_to_graphite
+    from knickpoint.server.metrics import sending_to_graphite
     from knickpoint.server.process_metrics import ProcessMetrics
 
     work = parts - {ServicePart.API}

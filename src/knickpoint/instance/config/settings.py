@@ -20,7 +20,7 @@ from knickpoint.model.plain_text import address_with_secret, secret
 from knickpoint.model.query import parse_query
 from knickpoint.model.unit_names import Better
 from knickpoint.notify.settings import ChannelSettings, NotifySettings
-from knickpoint.outgoing.settings import OutgoingSettings
+from knickpoint.outgoing.rule import OutgoingSettings
 from knickpoint.people import PersonSettings
 
 # The limits on what one caller, one connection and one request may take from the server.

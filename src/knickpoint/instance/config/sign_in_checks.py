@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from knickpoint.access.networks import find_address, parse_network
-from knickpoint.access.session_key import check_secret
+from knickpoint.access.sessions import check_secret
 from knickpoint.access.settings import RoleSettings, SignInKind, SignInSettings
 from knickpoint.instance.config.settings import Config
 from knickpoint.model.errors import ConfigError

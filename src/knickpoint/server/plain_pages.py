@@ -1,4 +1,4 @@
-"""Write the pages of signing in and out: plain HTML without script, whose every text is escaped."""
+"""Write the pages of signing in and of signed links: plain HTML without script, whose every text is escaped."""
 
 from __future__ import annotations
 
