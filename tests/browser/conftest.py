@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, e
 from tests.server.story import add_failure, add_machines, make_instance
 
 from knickpoint.instance import Instance, open_instance
-from knickpoint.instance.suspects import rank_new_suspects
+from knickpoint.instance.alert_round import rank_new_suspects
 from knickpoint.server import serving
 from knickpoint.server.dashboard import STATIC
 from knickpoint.watch.triage.decisions import Targets, undo

@@ -15,11 +15,11 @@ from knickpoint.instance.alert_definition import (
     changed_settings,
     prune_alerts,
     read_alert,
+    read_alert_files,
     remove_alert,
     set_alert,
     with_default,
 )
-from knickpoint.instance.alert_files import read_alert_files
 from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
 from knickpoint.model.access import AuditKind
 from knickpoint.model.alert import Alert, AlertKind

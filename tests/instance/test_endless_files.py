@@ -14,8 +14,7 @@ from tests import hostile_plugin
 from knickpoint.answers.status import RetryRequest, retry
 from knickpoint.answers.uploads import import_notified_files
 from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
-from knickpoint.instance.relay.session import Receiver, Reply
-from knickpoint.instance.relay.subjects import Subjects
+from knickpoint.instance.relay.session import Receiver, Reply, Subjects
 from knickpoint.instance.separate_import import warm_up
 from knickpoint.instance.worker import Worker
 

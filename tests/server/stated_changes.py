@@ -16,7 +16,7 @@ from tests.detect.flipping import flip
 from tests.server.story import commit_hash
 
 from knickpoint.instance import Instance, create_instance, open_instance
-from knickpoint.instance.suspects import rank_new_suspects
+from knickpoint.instance.alert_round import rank_new_suspects
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Status, SuspectRange

@@ -11,7 +11,7 @@ from pydantic import Field
 from knickpoint.answers.base import Answer
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
 from knickpoint.instance import Instance
-from knickpoint.instance.suspects import git_source
+from knickpoint.instance.alert_round import git_source
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, StoreError
 from knickpoint.store import Store

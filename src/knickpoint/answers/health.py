@@ -13,7 +13,7 @@ from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import Instance, NoticeKind, find_notices
 from knickpoint.instance.alert_definition import alert_problem
 from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
-from knickpoint.instance.waiting_events import abandoned_since
+from knickpoint.instance.worker.heartbeat import abandoned_since
 from knickpoint.model.access import Permission
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart

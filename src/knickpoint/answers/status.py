@@ -17,7 +17,7 @@ from knickpoint.ingest.import_summary import ImportSummary
 from knickpoint.ingest.retries import retry_refused
 from knickpoint.instance import Instance
 from knickpoint.instance.separate_import import separate_reader
-from knickpoint.instance.waiting_events import waiting_events
+from knickpoint.instance.worker.heartbeat import waiting_events
 from knickpoint.store import Store
 from knickpoint.store.schema import HEAD
 

@@ -31,14 +31,14 @@ The stages of a worker's round, in order (``worker.worker``); results that a rou
 
 1. ``worker``: import from the sources, and follow the repositories, which places results that wait for their commit.
    Files are read in separate processes (``separate_import``), which can be ended when one takes too long.
-2. ``alert_files``: read the alerts that repositories define. ``alert_sources`` says which alerts run.
+2. ``alert_definition``: read the alerts that repositories define. ``alert_sources`` says which alerts run.
 3. ``quarantine``: hold back results of machines that moved, and call the hooks that ask for another run.
 4. ``worker.alert_runs``: claim events under a lease, run the alerts over their traces, then the alerts that are due
    over all traces; acknowledge what a commit accepts (``alert_round``).
-5. ``suspects``: rank the commits of new and updated changes.
+5. ``alert_round``: rank the commits of new and updated changes.
 6. ``trackers``: import tickets and sync trackers.
 7. ``notices``: announce what is not a finding, such as benchmarks that stopped.
-8. ``store.seal()``, then ``retention``: delete what the rules no longer keep.
+8. ``store.seal()``, then ``alert_round``: delete what the rules no longer keep.
 
 Beside the rounds, in threads of their own (``worker.side_work``): ``bisections``, ``schedules`` and ``notifications``.
 ``relay`` publishes events on NATS and imports the files that are announced there. ``worker.task_runner`` runs each
@@ -62,7 +62,13 @@ Where to begin:
 - A new kind of notice: ``NoticeKind`` and ``find_notices`` in ``notices.py``.
 """
 
-from knickpoint.instance.alert_round import acknowledge_accepted
+from knickpoint.instance.alert_round import (
+    acknowledge_accepted,
+    forget_audit_entries,
+    forget_events,
+    forget_values,
+    rank_new_suspects,
+)
 from knickpoint.instance.config import (
     CONFIG_FILE,
     CanarySettings,
@@ -87,8 +93,6 @@ from knickpoint.instance.instance import (
 )
 from knickpoint.instance.notices import Notice, NoticeKind, find_notices
 from knickpoint.instance.quarantine import canary_health, quarantine_rule, quarantine_suspect_results
-from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
-from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.worker import Worker
 
 __all__ = [

@@ -1,15 +1,18 @@
-"""Run the alerts of an instance once, with what belongs before and after them."""
+"""Run the alerts of an instance once, with what follows: accepted changes, suspects, and the deletion of old data."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
+from knickpoint.access.local_user import local_caller
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.quarantine import quarantine_suspect_results
-from knickpoint.instance.retention import forget_events
-from knickpoint.instance.suspects import rank_new_suspects
+from knickpoint.model.access import AuditKind
+from knickpoint.model.plain_text import counted
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.alert_run.run_summary import RunSummary
 
@@ -18,6 +21,107 @@ if TYPE_CHECKING:
     from knickpoint.model.change_point import ChangePoint, SuspectRange
     from knickpoint.model.commit import Repository
     from knickpoint.model.judged_benchmark import Acceptance
+    from knickpoint.model.suspects import Suspects
+    from knickpoint.store import Forgotten
+
+
+def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
+    """Rank the suspects of all live changes that are new or were updated, or of ``everything``; return how many.
+
+    Before, the profiles of changes are compared where there are new ones: what they show counts.
+
+    Raises:
+        StoreError: the store cannot be read or written.
+    """
+    from knickpoint.watch.causes import update_causes
+    from knickpoint.watch.suspects.update import update_suspects
+
+    open_git = git_source(instance)
+    caused = update_causes(instance.store, open_git, everything=everything)
+    return update_suspects(instance.store, open_git, everything=everything, also=caused)
+
+
+def preview_new_suspects(instance: Instance) -> Mapping[int, Suspects]:
+    """Return change → suspects for those that :func:`rank_new_suspects` would rank; nothing is written.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    from knickpoint.watch.suspects.update import rank_stale
+
+    batches = rank_stale(instance.store, git_source(instance))
+    return {each.id: suspects for batch in batches for each, suspects in batch.items()}
+
+
+def git_source(instance: Instance) -> Callable[[Repository], Git | None]:
+    """Return a function that opens the git repositories that the instance configures."""
+
+    def open_git(repository: Repository) -> Git | None:
+        from knickpoint.ingest.commit_sources.git_repository import open_present_git
+
+        settings = instance.repositories.get(repository.name)
+        return open_present_git(repository.name, settings, instance.directory) if settings else None
+
+    return open_git
+
+
+_DAY_SECONDS: Final = 86_400
+
+
+def forget_values(instance: Instance, *, dry_run: bool = False) -> dict[str, Forgotten]:
+    """Apply ``[retention]`` to the default line of every repository; return what was deleted, by repository.
+
+    Traces with a triaged finding keep everything, and so do commits of other branches. ``dry_run`` counts what would be
+    deleted, and changes nothing.
+    """
+    rule, store = instance.config.retention, instance.store
+    samples, values = rule.samples_commits or None, rule.values_commits or None
+    bounds = [bound for bound in (rule.profiles_commits, samples, values) if bound]
+    if not bounds:
+        return {}
+    found = {}
+    for repository in store.commits.repositories():
+        if not store.commits.lines(repository):
+            continue
+        line, keep = store.commits.line(repository), store.findings.decided_traces(repository)
+        lost = store.retain(line, samples=samples, values=values, keep=keep, dry_run=dry_run)
+        if store.profiles.any(repository):
+            keys = [trace.key for trace in store.traces.get(keep)]
+            lost = replace(lost, profiles=store.profiles.retain(line, min(bounds), keep=keys, dry_run=dry_run))
+        if lost.samples or lost.points or lost.profiles:
+            found[repository.name] = lost
+    return found
+
+
+def forget_events(instance: Instance) -> list[str]:
+    """Delete the events beyond the age and number of ``[worker]``; return a line for each kind.
+
+    Nothing is lost with them: the scheduled run of the alerts covers all traces, and findings stay in the store.
+    """
+    rule = instance.config.worker
+    gone = instance.store.outbox.forget(rule.event_days * _DAY_SECONDS, rule.most_events)
+    return [
+        f"events: deleted {counted.count:,} of kind {counted.kind.value} for {counted.consumer},"
+        f" older than {rule.event_days:g} days or beyond {rule.most_events:,}"
+        for counted in gone
+    ]
+
+
+def forget_audit_entries(instance: Instance, *, now: datetime | None = None) -> int:
+    """Delete the entries of the audit log beyond ``[access] audit_days``, and return how many these were.
+
+    The deletion is an entry itself.
+    """
+    days, store = instance.config.access.audit_days, instance.store
+    if not days:
+        return 0
+    moment = now or datetime.now(UTC)
+    with store.transaction():
+        deleted = store.audit.delete_before(moment - timedelta(days=days))
+        if deleted:
+            about = f"{counted(deleted, 'entry', 'entries')} older than {days:g} days"
+            store.audit.append(AuditKind.ENTRIES_DELETED, local_caller().name, about, time=moment)
+    return deleted
 
 
 # Acknowledge new findings that a commit of their suspect range accepts, by its trailer ``Knickpoint-Accept``.
@@ -34,15 +138,13 @@ def acknowledge_accepted(instance: Instance, changes: Collection[int]) -> int:
     Raises:
         StoreError: the store cannot be read or written.
     """
-    from knickpoint.ingest.commit_sources.git_repository import open_present_git
     from knickpoint.model.errors import HistoryError
 
-    count = 0
+    open_git, count = git_source(instance), 0
     for key in changes:
         repository = instance.store.findings.repository_of(key)
-        settings = instance.repositories.get(repository.name)
         try:
-            git = open_present_git(repository.name, settings, instance.directory) if settings else None
+            git = open_git(repository)
             count += _acknowledge(instance, repository, git, key) if git else 0
         except HistoryError:
             continue

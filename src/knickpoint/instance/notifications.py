@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
 from knickpoint.access.sessions import session_key
+from knickpoint.instance.alert_round import preview_new_suspects, rank_new_suspects
 from knickpoint.instance.config import Config
 from knickpoint.instance.instance import Instance
-from knickpoint.instance.suspects import preview_new_suspects, rank_new_suspects
 from knickpoint.model.alert import AlertKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Delivery, Message, NotificationKind, PlannedDelivery, Recipient

@@ -26,7 +26,7 @@ from knickpoint.answers.schedules import list_schedules
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import Instance
 from knickpoint.instance.config.settings import MonitoringSettings, graphite_address, graphite_prefix
-from knickpoint.instance.waiting_events import oldest_waiting_results, waiting_events
+from knickpoint.instance.worker.heartbeat import oldest_waiting_results, waiting_events
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import KnickpointError

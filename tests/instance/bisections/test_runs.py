@@ -19,7 +19,7 @@ from knickpoint.bisect.job import ProbeJob
 from knickpoint.history import Git
 from knickpoint.instance import Instance, rank_new_suspects
 from knickpoint.instance.bisections import request_bisection, run_bisection, stop_bisection
-from knickpoint.instance.bisections.rule import ask_by_rule
+from knickpoint.instance.bisections.requests import ask_by_rule
 from knickpoint.instance.worker import Worker
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change_point import SuspectRange

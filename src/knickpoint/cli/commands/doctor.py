@@ -108,7 +108,7 @@ def _held_files(instance: Instance) -> Iterator[Row]:
 
 def _events(instance: Instance) -> Iterator[Row]:
     from knickpoint.instance.relay.session import CONSUMER
-    from knickpoint.instance.waiting_events import abandoned_since, waiting_events
+    from knickpoint.instance.worker.heartbeat import abandoned_since, waiting_events
 
     outbox = instance.store.outbox
     waiting = waiting_events(instance)

@@ -83,7 +83,7 @@ def _open_branch(remote: str, name: str) -> FileBranch:
 
 def _repositories(directory: Path) -> dict[str, str]:
     """Return name → location of the work tree around the current directory, for a new instance."""
-    from knickpoint.instance.work_tree import repository_around
+    from knickpoint.ingest.commit_sources.git_repository import repository_around
 
     return repository_around(Path.cwd(), directory)
 

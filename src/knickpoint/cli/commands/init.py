@@ -61,7 +61,7 @@ def _offered_repository(directory: str) -> dict[str, str]:
     At a terminal, the command asks, and offers the repository of the current directory also to an instance elsewhere.
     """
     from knickpoint.history import find_work_tree
-    from knickpoint.instance.work_tree import repository_around
+    from knickpoint.ingest.commit_sources.git_repository import repository_around
 
     target = Path(directory).expanduser().resolve()
     asks = sys.stdin.isatty() and sys.stdout.isatty()

@@ -1,14 +1,15 @@
-"""The git repositories that the configuration names: how they are opened and found, and HEAD of a work tree."""
+"""The git repositories of an instance: how they are named, found and opened, and HEAD of a work tree."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from knickpoint.history import Checkout, Git, NumberPattern, is_url
+from knickpoint.history import Checkout, Git, NumberPattern, find_work_tree, is_url, remote_address
 from knickpoint.ingest.commit_sources.protocol import MOST_AHEAD
 from knickpoint.ingest.settings import RepositorySettings
 from knickpoint.model.commit import Commit
@@ -218,3 +219,20 @@ def _other_tree(source: Path, top: Path) -> Path | None:
 
 def _moment(time: datetime) -> str:
     return time.isoformat(sep=" ", timespec="seconds")
+
+
+def repository_around(place: Path, directory: Path) -> dict[str, str]:
+    """Return name → location of the repository whose work tree has ``place``, for an instance in ``directory``.
+
+    {} for none.
+
+    The name is owner/project of its remote, else the name of its directory. The location is relative if the instance is
+    inside the work tree, so that both can be moved together.
+    """
+    top = find_work_tree(place)
+    if top is None:
+        return {}
+    remote = remote_address(Git(top))
+    name = repository_name(remote) if is_url(remote) and not remote.startswith("file:") else top.name
+    location = os.path.relpath(top, directory) if directory.is_relative_to(top) else str(top)
+    return {name or "main": location}

@@ -1,8 +1,14 @@
 """Publish events on NATS JetStream, and import the files that are announced there."""
 
 from knickpoint.instance.relay.relay import Relay, uses_nats
-from knickpoint.instance.relay.session import listen_to_outbox
-from knickpoint.instance.relay.subjects import LARGEST_BYTES, Subjects, encode_event, message_id, subject_name
+from knickpoint.instance.relay.session import (
+    LARGEST_BYTES,
+    Subjects,
+    encode_event,
+    listen_to_outbox,
+    message_id,
+    subject_name,
+)
 
 __all__ = [
     "LARGEST_BYTES",

@@ -20,8 +20,16 @@ from typing import TYPE_CHECKING, Final, Self
 
 from knickpoint.instance.config import Config, NatsSettings
 from knickpoint.instance.instance import Instance, open_configured_store
-from knickpoint.instance.relay.session import Publisher, Receiver, Session, listen_to_outbox, wait_for_end
-from knickpoint.instance.relay.subjects import LARGEST_BYTES, Subjects, prepare_stream
+from knickpoint.instance.relay.session import (
+    LARGEST_BYTES,
+    Publisher,
+    Receiver,
+    Session,
+    Subjects,
+    listen_to_outbox,
+    prepare_stream,
+    wait_for_end,
+)
 from knickpoint.model.errors import ConfigError, KnickpointError, ServiceError
 from knickpoint.model.plain_text import without_secrets
 from knickpoint.store import Store

@@ -90,7 +90,7 @@ class Bisecting(_SideWork):
                 stop.wait(self.instance.config.worker.poll_seconds)
 
     def _ask(self) -> bool:
-        from knickpoint.instance.bisections.rule import ask_by_rule
+        from knickpoint.instance.bisections.requests import ask_by_rule
 
         asked = ask_by_rule(self.instance)
         for each in asked:

@@ -19,13 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.instance.alert_files import read_alert_files
+from knickpoint.instance.alert_definition import read_alert_files
+from knickpoint.instance.alert_round import forget_audit_entries, forget_events, forget_values, rank_new_suspects
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.notices import find_notices
 from knickpoint.instance.quarantine import QuarantineRounds, call_hooks
-from knickpoint.instance.retention import forget_audit_entries, forget_events, forget_values
 from knickpoint.instance.separate_import import separate_reader
-from knickpoint.instance.suspects import rank_new_suspects
 from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.heartbeat import Heartbeat
