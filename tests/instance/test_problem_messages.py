@@ -13,7 +13,7 @@ from tests.notify.mail_servers import MailBox, serving_mail
 from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
 from knickpoint.instance.notifications import Notifications
 from knickpoint.model.notification import DeliveryState, NotificationKind
-from knickpoint.notify.problems import newest_failure
+from knickpoint.notify.planner import newest_failure
 from knickpoint.store.findings.alert_runs import AlertRun
 
 

@@ -17,8 +17,7 @@ from tests.notify.mail_servers import MailBox, scripted_server, serving_mail
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Attachment, Message, Recipient
 from knickpoint.notify.channel import ChannelContext, DeliveryError
-from knickpoint.notify.channels.mail import MailChannel, MailServer, Security, mail_channel, read_server
-from knickpoint.notify.channels.mail_message import read_sender
+from knickpoint.notify.channels.mail import MailChannel, MailServer, Security, mail_channel, read_sender, read_server
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.outgoing import OutgoingRule
 

@@ -16,7 +16,7 @@ from knickpoint.model.notification import FixVerdict, TicketFields, TrackerTicke
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.notify.channel import DeliveryError
 from knickpoint.notify.trackers.sync import sync_tickets
-from knickpoint.notify.trackers.tracker import LABEL, TicketDraft, markdown_block
+from knickpoint.notify.trackers.tracker_channel import LABEL, TicketDraft, markdown_block
 from knickpoint.store import RunWrite, Store
 
 FIX = f"{25:040d}"

@@ -32,8 +32,7 @@ from knickpoint.notify.trackers.gitlab import gitlab_channel
 from knickpoint.notify.trackers.jira import jira_channel
 from knickpoint.notify.trackers.rest import Rest
 from knickpoint.notify.trackers.sync import sync_tickets
-from knickpoint.notify.trackers.tracker import LABEL, fixing_revision, read_block
-from knickpoint.notify.trackers.tracker_channel import TrackerChannel
+from knickpoint.notify.trackers.tracker_channel import LABEL, TrackerChannel, fixing_revision, read_block
 from knickpoint.outgoing import OutgoingRule
 from knickpoint.store import RunWrite, Store, create_store, open_store
 from knickpoint.watch.alert_run.run import default_alert, run_alerts

@@ -21,7 +21,7 @@ from knickpoint.instance.trackers import sync_tracker
 from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Commit
 from knickpoint.model.notification import FixVerdict, TicketFields, TrackerTicket
-from knickpoint.notify.trackers.tracker import read_block
+from knickpoint.notify.trackers.tracker_channel import read_block
 from knickpoint.store import Store
 
 _PROJECTS = {"github": "ada/textmill", "gitlab": "tools/textmill", "jira": "PERF", "jira server": "PERF"}

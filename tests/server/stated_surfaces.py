@@ -27,8 +27,7 @@ from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.messages import load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
-from knickpoint.notify.trackers.tracker import Tracker
-from knickpoint.notify.trackers.tracker_channel import TrackerChannel, changes_of, draft_ticket
+from knickpoint.notify.trackers.tracker_channel import Tracker, TrackerChannel, changes_of, draft_ticket
 from knickpoint.publish import Chosen
 from knickpoint.publish.answers import TRACES_OF_A_FILE, read_answers
 from knickpoint.server import create_app

@@ -11,7 +11,7 @@ from knickpoint.answers.base import Answer, ChangeId, DeliveryId
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
 from knickpoint.model.access import Permission
 from knickpoint.model.notification import Delivery, DeliveryState, NotificationKind
-from knickpoint.notify.delivery_changes import drop_deliveries, retry_deliveries
+from knickpoint.notify.sender import drop_deliveries, retry_deliveries
 
 # Deliveries of notifications.
 

@@ -23,8 +23,7 @@ from knickpoint.model.plain_text import plain_line
 from knickpoint.notify.channel import Channel, ChannelContext
 from knickpoint.notify.channels.registry import open_channel
 from knickpoint.notify.links import LINK_PATH, LinkAction, LinkClaim, sign_link
-from knickpoint.notify.planner import Planner
-from knickpoint.notify.problems import ProblemPlanner
+from knickpoint.notify.planner import Planner, ProblemPlanner
 from knickpoint.notify.recipients import TRACKERS, Audience, read_schedule
 from knickpoint.notify.sender import Outcome, Sender, WriteMessage
 from knickpoint.notify.settings import ChannelKind, ChannelSettings

@@ -5,6 +5,8 @@ its channel; mark it. A mark is written with the beginning of the next delivery,
 that dies leaves one delivery at most that was answered and has no mark. A mark that the store did not take is kept and
 written before anything else is sent. A channel that fails several times in a row pauses, so that one server that is
 down does not use up the attempts of every delivery.
+
+People have failed deliveries sent again, or drop them; the audit log says who did.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ import hashlib
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
+from knickpoint.model.access import AuditKind
 from knickpoint.model.errors import KnickpointError, StoreError
 from knickpoint.model.notification import (
     Announcement,
@@ -29,6 +32,7 @@ from knickpoint.model.notification import (
     NotificationKind,
     SentMark,
 )
+from knickpoint.model.plain_text import counted
 from knickpoint.notify.channel import Channel, DeliveryError
 from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.recipients import AUTOMATIC, TRACKERS, Schedule
@@ -344,3 +348,32 @@ def _why_not(rows: Sequence[Announcement], newest: Announcement, *, heard: bool)
         return "the change was withdrawn before it was sent"
     opening = any(each.kind.opens or each.kind is AnnouncementKind.RETURNED or each.number == 0 for each in rows)
     return "" if opening else "what it corrects was not sent"
+
+
+_MOST_NAMED = 20
+
+
+def retry_deliveries(store: Store, ids: Collection[int], *, who: str, now: datetime) -> int:
+    """Have failed deliveries tried again, with all their attempts; return how many."""
+    with store.transaction():
+        count = store.notifications.send_again(ids, now)
+        _record(store, "due again", ids, count, who)
+    return count
+
+
+def drop_deliveries(store: Store, ids: Collection[int], *, who: str) -> int:
+    """Drop deliveries that wait or failed; return how many."""
+    with store.transaction():
+        count = store.notifications.give_up(ids, f"dropped by {who}")
+        _record(store, "dropped", ids, count, who)
+    return count
+
+
+def _record(store: Store, what: str, ids: Collection[int], count: int, who: str) -> None:
+    """Write the entry of the audit log, where anything changed."""
+    if not count:
+        return
+    named = ", ".join(f"D{key}" for key in sorted(ids)[:_MOST_NAMED])
+    further = ", …" if len(ids) > _MOST_NAMED else ""
+    about = f"{what}: {counted(count, 'delivery', 'deliveries')} of {named}{further}"
+    store.audit.append(AuditKind.DELIVERIES_CHANGED, who, about)

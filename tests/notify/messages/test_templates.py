@@ -14,7 +14,7 @@ from knickpoint.instance.config import read_config
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import AnnouncementKind, Delivery, Message, NotificationKind, Recipient
 from knickpoint.notify.messages import NotificationFacts, Templates, load_templates, message_for
-from knickpoint.notify.messages.examples import example_change, example_notifications
+from knickpoint.notify.messages.templates import example_change, example_notifications
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 
 _NOW = datetime(2026, 3, 5, tzinfo=UTC)

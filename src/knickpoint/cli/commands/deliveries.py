@@ -76,7 +76,7 @@ def list_(
 def retry(ids: tuple[str, ...], *, everything: bool, instance: str | None) -> None:
     """Send failed deliveries again, with all their attempts; an ID is such as D12."""
     from knickpoint.access.local_user import local_caller
-    from knickpoint.notify.delivery_changes import retry_deliveries
+    from knickpoint.notify.sender import retry_deliveries
 
     with open_chosen_instance(instance) as opened:
         notifications = opened.store.notifications
@@ -97,7 +97,7 @@ def retry(ids: tuple[str, ...], *, everything: bool, instance: str | None) -> No
 def drop(ids: tuple[str, ...], *, instance: str | None) -> None:
     """Drop deliveries that wait or failed: they are not sent."""
     from knickpoint.access.local_user import local_caller
-    from knickpoint.notify.delivery_changes import drop_deliveries
+    from knickpoint.notify.sender import drop_deliveries
 
     with open_chosen_instance(instance) as opened:
         keys = [_number(each) for each in ids]

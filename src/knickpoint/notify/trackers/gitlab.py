@@ -11,20 +11,21 @@ from knickpoint.model.notification import TrackerTicket
 from knickpoint.notify.channel import ChannelContext, Exchange
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.notify.trackers.rest import Rest, later, text_of, texts_of, time_of
-from knickpoint.notify.trackers.tracker import (
+from knickpoint.notify.trackers.tracker_channel import (
     LABEL,
     ChangedIssues,
     Issue,
     TicketDraft,
+    TrackerChannel,
     comment_mark,
     fixing_revision,
     has_mark,
     markdown_block,
+    open_tracker_channel,
     read_block,
     relocated,
     with_fix,
 )
-from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
 from knickpoint.store.findings.tickets import TrackerCursor
 
 _PUBLIC: Final = "https://gitlab.com"

@@ -21,21 +21,22 @@ from knickpoint.notify.channel import ChannelContext, Exchange
 from knickpoint.notify.markup import wiki_text
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.notify.trackers.rest import MOST_PAGES, Rest, text_of, time_of
-from knickpoint.notify.trackers.tracker import (
+from knickpoint.notify.trackers.tracker_channel import (
     LABEL,
     ChangedIssues,
     Issue,
     TicketDraft,
+    TrackerChannel,
     comment_mark,
     fixing_revision,
     has_mark,
+    open_tracker_channel,
     read_block,
     relocated,
     text_block,
     unique_label,
     with_fix,
 )
-from knickpoint.notify.trackers.tracker_channel import TrackerChannel, open_tracker_channel
 from knickpoint.store.findings.tickets import TrackerCursor
 
 _API: Final = "/rest/api/2"

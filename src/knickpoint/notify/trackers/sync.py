@@ -16,8 +16,7 @@ from knickpoint.model.notification import FixVerdict, TicketFields, TrackerTicke
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
 from knickpoint.notify.channel import DeliveryError, RefusedError
-from knickpoint.notify.trackers.tracker import Issue, read_block
-from knickpoint.notify.trackers.tracker_channel import GONE, TrackerChannel, changes_of_ticket
+from knickpoint.notify.trackers.tracker_channel import GONE, Issue, TrackerChannel, changes_of_ticket, read_block
 from knickpoint.store import Store
 from knickpoint.store.findings.tickets import Ticket
 from knickpoint.watch.announcements.places import Places
