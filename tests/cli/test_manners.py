@@ -12,11 +12,11 @@ from pathlib import Path
 import click
 import pytest
 
+from knickpoint.cli.arguments import closest
 from knickpoint.cli.exit_codes import ANSWERS
 from knickpoint.cli.output import Table, layout
 from knickpoint.cli.program import COMMANDS
 from knickpoint.cli.program import knick as cli
-from knickpoint.cli.suggestions import closest
 from knickpoint.cli.terminal import Verbosity, announcer, colours_allowed, painted, set_verbosity, tone_of
 
 from .conftest import Knick

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.cli.draining import collecting_later
+from knickpoint.cli.process import collecting_later
 
 
 def test_the_collector_waits_until_everything_is_loaded() -> None:
@@ -51,7 +51,7 @@ _BEGIN = """
 import ctypes
 import sys
 import threading
-from knickpoint.cli.draining import limit_retained_memory
+from knickpoint.cli.process import limit_retained_memory
 
 if sys.argv[1] == "limited":
     limit_retained_memory()

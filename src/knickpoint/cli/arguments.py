@@ -1,12 +1,12 @@
-"""Read the arguments TRACE and CHANGE of commands, and suggest what a mistyped one may mean."""
+"""Read the arguments TRACE and CHANGE of commands, and suggest what a mistyped word may mean."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.cli.suggestions import closest
 from knickpoint.model.errors import HistoryError, InputError, KnickpointError, QueryError
 
 if TYPE_CHECKING:
@@ -15,6 +15,40 @@ if TYPE_CHECKING:
     from knickpoint.model.frame import Trace
     from knickpoint.model.query import Query
     from knickpoint.store import Store
+
+
+_MOST: Final = 3
+_LEAST_SIMILARITY: Final = 0.68
+"""Share of characters in common from which a name is suggested (as ``difflib`` measures it)."""
+_BEHIND_THE_BEST: Final = 0.12
+"""By how much less similar than the best suggestion another one may be."""
+
+
+def closest(word: str, known: Iterable[str]) -> list[str]:
+    """Return the names of ``known`` that ``word`` may mean, the most similar first; at most three."""
+    names = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), names, _MOST, _LEAST_SIMILARITY)
+    if found:
+        best = _similarity(word, found[0])
+        found = [name for name in found if _similarity(word, name) >= best - _BEHIND_THE_BEST]
+    else:
+        found = sorted(name for name in names if len(word) > 1 and name.startswith(word.lower()))[:_MOST]
+    return [names[name] for name in found]
+
+
+def _similarity(word: str, name: str) -> float:
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, name, word.lower()).ratio()
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the question "Did you mean this or that?", "" where nothing known is similar to ``word``."""
+    found = closest(word, known)
+    if not found:
+        return ""
+    *others, last = found
+    return f"Did you mean {', '.join(others)} or {last}?" if others else f"Did you mean {last}?"
 
 
 # Suggest what a query that matches no trace may mean: params and values that are similar to those that it names.

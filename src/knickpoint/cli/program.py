@@ -13,11 +13,11 @@ from typing import Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+from knickpoint.cli.arguments import did_you_mean
 from knickpoint.cli.completions import VARIABLE, add_completion, register_shells
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED, UNREAD
 from knickpoint.cli.missing_package import explain_missing
 from knickpoint.cli.options import instance_option
-from knickpoint.cli.suggestions import did_you_mean
 from knickpoint.cli.terminal import (
     TerminalText,
     Tone,
@@ -110,10 +110,10 @@ def _commands(context: click.Context | None) -> list[str]:
 SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Getting started": {
         "demo": ("demo", "Show Knickpoint at work on an example repository."),
-        "init": ("init", "Create an instance: knickpoint.toml and an embedded store."),
+        "init": ("init:init", "Create an instance: knickpoint.toml and an embedded store."),
         "import": ("import_results", "Import results or whole histories into the store, exactly once."),
-        "move-in": ("move_in", "Migrate the history of asv or github-action-benchmark, and find its changes."),
-        "check": ("check", "Judge new results against the history."),
+        "move-in": ("init:move_in", "Migrate the history of asv or github-action-benchmark, and find its changes."),
+        "check": ("check.command", "Judge new results against the history."),
         "comment": ("comment", "Post the report of a check as the one comment of a pull request."),
         "compare": ("compare", "Build and measure two commits alternately on this machine, and judge the changes."),
         "calibrate": ("calibrate", "Measure one commit to say which changes comparisons on this machine can find."),
@@ -122,17 +122,17 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Results": {
         "traces": ("traces", "List the traces that a query matches, with how often and when each was measured."),
         "query": ("query", "Print the values of traces, or of a formula over them."),
-        "plot": ("plot", "Draw a trace with its findings as a picture."),
+        "plot": ("show:plot", "Draw a trace with its findings as a picture."),
         "export": ("export", "Write the points, one row each."),
         "publish": ("publish", "Write the dashboard with its data as files for any web server."),
-        "detect": ("detect", "Find steps in series from a file or a pipe, without an instance."),
+        "detect": ("detect.command", "Find steps in series from a file or a pipe, without an instance."),
         "ingest": ("ingest", "List the files that wait or were refused, and import them again."),
         "missing": ("missing", "List overdue results, and accept renames."),
     },
     "Findings": {
         "run": ("run", "Run the alerts once over the store."),
-        "changes": ("changes", "List changes: regressions, improvements, and changes without a direction."),
-        "regressions": ("regressions", "List the changes with a benchmark that got worse."),
+        "changes": ("changes:changes", "List changes: regressions, improvements, and changes without a direction."),
+        "regressions": ("changes:regressions", "List the changes with a benchmark that got worse."),
         "explain": ("explain", "Explain why there is, or is not, a finding."),
         "suspects": ("suspects", "List the commits that may have caused a change, the most likely first."),
         "clusters": (
@@ -141,17 +141,20 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         ),
         "triage": ("triage", "Decide about findings."),
         "tickets": ("tickets", "Import tickets of an issue tracker."),
-        "open": ("open_page", "Open a change or trace in the browser."),
+        "open": ("show:open_page", "Open a change or trace in the browser."),
         "history": ("history", "Show and move the history boundary, and keep the history of a CI on a branch."),
     },
     "Locating the commit": {
-        "bisect": ("bisect", "Find the commit that made a change, by building and measuring commits between two."),
+        "bisect": (
+            "bisect.command",
+            "Find the commit that made a change, by building and measuring commits between two.",
+        ),
         "profile": ("profile", "Compare profiles, and find the functions that a change costs."),
-        "bisections": ("bisections", "List the searches for commits, and stop one."),
+        "bisections": ("bisect.bisections", "List the searches for commits, and stop one."),
         "schedule": ("schedule", "Show which commits schedules measure, and run them."),
-        "devices": ("devices", "List the devices of the pool, drain them, and resume them."),
-        "agent": ("agent", "Lend this machine to a pool as a device."),
-        "pool": ("pool", "Run the scheduler of a pool of devices, and make its certificates."),
+        "devices": ("pool:devices", "List the devices of the pool, drain them, and resume them."),
+        "agent": ("pool:agent", "Lend this machine to a pool as a device."),
+        "pool": ("pool:pool", "Run the scheduler of a pool of devices, and make its certificates."),
     },
     "Alerts": {
         "alerts": ("alerts", "Compare the alerts of the configuration with the applied ones, and apply them."),
@@ -164,25 +167,25 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         ),
     },
     "Messages": {
-        "notify": ("notify", "Send due notifications, preview them, or test a channel."),
-        "deliveries": ("deliveries", "List deliveries, retry them, or drop them."),
+        "notify": ("notify:notify", "Send due notifications, preview them, or test a channel."),
+        "deliveries": ("notify:deliveries", "List deliveries, retry them, or drop them."),
     },
     "The instance": {
         "serve": ("serve", "Run an instance: the API and the dashboard, a worker, imports."),
         "mcp": ("mcp", "Serve an instance to AI agents, as tools of the Model Context Protocol."),
         "worker": ("worker", "Import new files, and run the alerts on new results and by schedule."),
         "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
-        "backup": ("backup", "Copy the whole instance into one file while it is in use."),
-        "restore": ("restore", "Restore an instance from a backup."),
-        "tokens": ("tokens", "Create, list and revoke tokens for machines."),
+        "backup": ("backup:backup", "Copy the whole instance into one file while it is in use."),
+        "restore": ("backup:restore", "Restore an instance from a backup."),
+        "tokens": ("access:tokens", "Create, list and revoke tokens for machines."),
         "completion": ("completion", "Print or install shell completion."),
-        "audit": ("audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
+        "audit": ("access:audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),
     },
 }
-"""Section of the help → command → (module in ``knickpoint.cli.commands``, help)."""
+"""Section of the help → command → (place in ``knickpoint.cli.commands``, help); the place may be ``module:name``."""
 
 COMMANDS: Final = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
-"""Command → (module in ``knickpoint.cli.commands``, help)."""
+"""Command → (place in ``knickpoint.cli.commands``, help)."""
 
 
 class _Program(click.Group):
@@ -194,7 +197,8 @@ class _Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"knickpoint.cli.commands.{COMMANDS[cmd_name][0]}").command
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(f"knickpoint.cli.commands.{module}"), name or "command")
         assert isinstance(command, click.Command)
         return _with_manners(command, ctx)
 

@@ -1,1 +1,1 @@
-"""The commands: one module or package each, which has a click command called ``command``."""
+"""The commands, one module or package each, or several that belong together; ``program`` says which is where."""

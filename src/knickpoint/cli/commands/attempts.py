@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, measuring_options
-from knickpoint.cli.commands.bisect.signals import interrupted_by_end
+from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.options import instance_option, minimum_effect_option
 from knickpoint.cli.terminal import announcer, note
 from knickpoint.model.errors import InputError

@@ -11,7 +11,7 @@ import click
 
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs, require_results
 from knickpoint.cli.output import Cell, Column, OutputFormat, Row, format_option, percent, show
-from knickpoint.cli.progress import Progress
+from knickpoint.cli.terminal import Progress
 from knickpoint.model.errors import InputError
 from knickpoint.model.quantity_text import figure_text
 

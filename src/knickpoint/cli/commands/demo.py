@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.output import Column, OutputFormat, percent, render
-from knickpoint.cli.progress import Progress
-from knickpoint.cli.terminal import announcer, note
+from knickpoint.cli.terminal import Progress, announcer, note
 
 if TYPE_CHECKING:
     from knickpoint.demo.history import Comparison

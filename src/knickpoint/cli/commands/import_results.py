@@ -9,8 +9,7 @@ import click
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
-from knickpoint.cli.progress import Progress
-from knickpoint.cli.terminal import Verbosity, note, verbosity
+from knickpoint.cli.terminal import Progress, Verbosity, note, verbosity
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:

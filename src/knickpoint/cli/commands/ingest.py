@@ -12,8 +12,7 @@ from knickpoint.cli.arguments import chosen_repositories
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
-from knickpoint.cli.progress import Progress
-from knickpoint.cli.terminal import note
+from knickpoint.cli.terminal import Progress, note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 

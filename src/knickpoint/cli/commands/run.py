@@ -9,8 +9,7 @@ import click
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
-from knickpoint.cli.progress import Progress
-from knickpoint.cli.terminal import note
+from knickpoint.cli.terminal import Progress, note
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:

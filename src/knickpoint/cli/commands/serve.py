@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from knickpoint.cli.draining import collecting_later, limit_retained_memory
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.process import collecting_later, limit_retained_memory
 from knickpoint.cli.terminal import note
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
 if TYPE_CHECKING:
-    from knickpoint.cli.draining import WorkThread
+    from knickpoint.cli.process import WorkThread
     from knickpoint.instance import Instance
     from knickpoint.instance.worker import Announce
     from knickpoint.instance.worker.task_runner import WorkMeasures
@@ -28,7 +28,7 @@ def _working(
     directory: str | None, parts: frozenset[ServicePart], announce: Announce, measures: WorkMeasures
 ) -> Iterator[WorkThread]:
     """Run a worker with its own connection to the store while a ``with`` lasts, and give its thread."""
-    from knickpoint.cli.draining import WorkThread
+    from knickpoint.cli.process import WorkThread
     from knickpoint.instance import Worker
 
     with (
@@ -101,8 +101,7 @@ def _serve(
     started: Callable[[], None],
 ) -> None:
     """Run ``parts`` as :func:`serve_instance` does, and call ``started`` when everything is loaded."""
-    from knickpoint.cli.draining import Drain
-    from knickpoint.cli.log_lines import begin_log
+    from knickpoint.cli.process import Drain, begin_log
     from knickpoint.instance.config.settings import LogChoice
     from knickpoint.instance.worker.heartbeat import check_machine
     from knickpoint.server import Ending, serve

@@ -36,8 +36,7 @@ def command(*, once: bool, retry_events: bool, instance: str | None) -> None:
 
     Any number of workers may share one instance. Ctrl-C and SIGTERM end the worker after its current task.
     """
-    from knickpoint.cli.draining import Drain, WorkThread
-    from knickpoint.cli.log_lines import begin_log
+    from knickpoint.cli.process import Drain, WorkThread, begin_log
     from knickpoint.instance import Worker
     from knickpoint.instance.worker.heartbeat import check_machine
 

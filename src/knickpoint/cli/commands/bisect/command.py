@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.bisect.runner.probe import CANNOT_START
+from knickpoint.cli.commands.bisect.estimate import WithSimulation
 from knickpoint.cli.commands.bisect.options import SearchOptions, profiler_options, search_options
-from knickpoint.cli.commands.bisect.signals import interrupted_by_end
-from knickpoint.cli.commands.bisect.simulate import WithSimulation
+from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import OutputFormat, format_option
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from knickpoint.bisect.coordinator import BisectionAnswer
     from knickpoint.bisect.profiling import Profiler
-    from knickpoint.cli.commands.bisect.live import LiveView
+    from knickpoint.cli.commands.bisect.answer import LiveView
     from knickpoint.cli.commands.bisect.search import Search
 
 _CHANGE: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
@@ -81,7 +81,7 @@ def command(
     tool = read_profiler(profiler) if profiler else None
     planned = prepare_search(search, options, instance)
     if dry_run:
-        from knickpoint.cli.commands.bisect.dry_run import render_dry_run
+        from knickpoint.cli.commands.bisect.estimate import render_dry_run
 
         click.echo(render_dry_run(planned.planned, output), nl=False)
         return
@@ -144,7 +144,7 @@ def _check_command(answer: BisectionAnswer) -> None:
 def _run(search: Search, *, resume: bool) -> BisectionAnswer:
     """Run a search to its end; where it is interrupted, say how to go on."""
     from knickpoint.bisect.coordinator import FileJournal, coordinate
-    from knickpoint.cli.commands.bisect.live import LiveView
+    from knickpoint.cli.commands.bisect.answer import LiveView
 
     view = LiveView((search.range.good, *search.range.commits))
     if resume and not search.journal.exists():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from knickpoint.cli.commands.bisect.answer import render_answer, shown_value
-from knickpoint.cli.commands.bisect.signals import interrupted_by_end
+from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.output import OutputFormat
 from knickpoint.cli.terminal import announcer

@@ -1,7 +1,6 @@
 """The command ``knick detect``: read series, choose what to do with them, and print it.
 
-``series_csv`` reads the series. Four modules detect and print: ``steps``, ``clusters`` for methods that group series,
-``explanations`` for ``--explain``, ``verdicts`` for ``--newest``; ``methods`` lists the methods.
+``series`` prepares the series of a file; ``steps`` detects, and prints steps or, for ``--explain``, all candidates.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from typing import Any, Final
 
 import click
 
-from knickpoint.cli.commands.detect.explanations import show_clusters, show_explanations
 from knickpoint.cli.commands.detect.series import ROWS, by_commit, summarised
-from knickpoint.cli.commands.detect.steps import show_steps
+from knickpoint.cli.commands.detect.steps import show_clusters, show_explanations, show_steps
 from knickpoint.cli.exit_codes import NO_DATA
 from knickpoint.cli.options import read_pairs
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show

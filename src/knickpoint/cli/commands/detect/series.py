@@ -1,4 +1,4 @@
-"""The series of a file before detection: aligned by position, samples joined, short ones named."""
+"""The series of a file before detection: aligned by position, samples joined, short ones named; and detection in all of them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
+    from knickpoint.model.step import Detection
     from knickpoint.model.summary import Summary
 
 
@@ -224,3 +225,17 @@ def _lines(short: Sequence[tuple[str, int]], method: str, fewest: int) -> Iterat
         yield f"{which} has too few values: {count}; the method {method} needs at least {fewest} to find a step"
     if len(short) > _MOST_NAMED:
         yield f"{counted(len(short) - _MOST_NAMED, 'more series has', 'more series have')} too few values"
+
+
+def detect_together(
+    series: Sequence[NamedSeries], method: str, parameters: Mapping[str, str]
+) -> list[tuple[NamedSeries, Detection]]:
+    """Return each series over the positions of all series, and the detection of ``method`` in it."""
+    from knickpoint.detect import explain_jointly
+
+    positions, frame = aligned(series)
+    found = explain_jointly(frame, [each.id for each in series], method=method, **parameters)
+    return [
+        (NamedSeries(each.id, tuple(positions), values), detection)
+        for each, values, detection in zip(series, frame, found, strict=True)
+    ]

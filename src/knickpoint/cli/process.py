@@ -1,12 +1,15 @@
-"""Let a process that is to end finish what it works on within a stated time, say what it waits for, and end it then.
+"""A process that serves or works: its log, as lines for people or of JSON, and how it ends.
 
-The worker runs in a thread of its own.
+One that is to end finishes what it works on within a stated time, says what it waits for, and ends then. The worker runs
+in a thread of its own.
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import json
+import logging
 import os
 import signal
 import sys
@@ -15,17 +18,73 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NoReturn, Self
+from typing import Final, NoReturn, Protocol, Self
+
+import click
 
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.instance import Instance, Worker
+from knickpoint.instance.config.settings import LogChoice, MonitoringSettings
 from knickpoint.model.errors import StoreError
 from knickpoint.model.plain_text import counted
 
-if TYPE_CHECKING:
-    from knickpoint.cli.log_lines import AboutWork
+_WORK: Final = logging.getLogger("knickpoint.work")
+
+
+class JsonLines(logging.Formatter):
+    """Write a record as one line of JSON: time, level, logger, message, request id, and its extra fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        from knickpoint.server.request_origin import request_id
+
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if current := request_id():
+            line["request"] = current
+        line |= getattr(record, "about", {})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+class AboutWork(Protocol):
+    """Write a line about the work of the process; ``about`` is what a line of JSON has beside it, by name."""
+
+    def __call__(self, line: str, /, **about: object) -> None:
+        """Write ``line``."""
+
+
+def _text_line(line: str, /, **_about: object) -> None:
+    click.echo(line)
+
+
+def _json_line(line: str, /, **about: object) -> None:
+    _WORK.info(line, extra={"about": about})
+
+
+def begin_log(settings: MonitoringSettings) -> AboutWork:
+    """Have all loggers write as ``settings`` say, and return what writes a line about the work of the process.
+
+    As text, lines about work go to the standard output, and warnings of loggers to the standard error. As JSON,
+    everything goes to the standard output.
+    """
+    if settings.log is LogChoice.TEXT:
+        return _text_line
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("knickpoint").setLevel(logging.INFO)
+    return _json_line
 
 
 _MARGIN_SECONDS: Final = 1.0

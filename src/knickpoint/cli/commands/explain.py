@@ -8,9 +8,8 @@ from typing import Final
 import click
 
 from knickpoint.cli.arguments import find_change_points, find_trace
-from knickpoint.cli.commands.explain.numbers import number_lines
-from knickpoint.cli.commands.explain.sentences import explanation_lines
 from knickpoint.cli.evidence import json_ready
+from knickpoint.cli.explanation_text import explanation_lines, number_lines
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.terminal import Verbosity, note, plain_json, verbosity
 

@@ -1,4 +1,4 @@
-"""``knick tokens``: create, list and revoke tokens for machines."""
+"""``knick tokens`` and ``audit``: tokens for machines, and the log of what was done."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import click
 from knickpoint.cli.options import instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answer, show_answers
 from knickpoint.cli.terminal import note
-from knickpoint.model.access import Permission
+from knickpoint.model.access import AuditKind, Permission
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from knickpoint.model.access import Token
+
 
 _LIST: Final = (
     Column("name"),
@@ -31,14 +32,14 @@ _LIST: Final = (
 
 
 @click.group("tokens")
-def command() -> None:
+def tokens() -> None:
     """Create, list and revoke tokens for machines.
 
     A program sends the secret of a token in the header `Authorization: Bearer SECRET`.
     """
 
 
-@command.command("create")
+@tokens.command("create")
 @click.argument("name")
 @click.option(
     "--scope",
@@ -98,7 +99,7 @@ def create(
     )
 
 
-@command.command("list")
+@tokens.command("list")
 @instance_option
 @format_option
 def list_(instance: str | None, output: OutputFormat) -> None:
@@ -109,7 +110,7 @@ def list_(instance: str | None, output: OutputFormat) -> None:
         _show(list_tokens(opened.store), output)
 
 
-@command.command("revoke")
+@tokens.command("revoke")
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
 @instance_option
 @format_option
@@ -159,3 +160,53 @@ def _row(token: Token, now: datetime) -> Row:
         "expires": f"{token.expires:%Y-%m-%d}" if token.expires else "never",
         "last_used": token.last_used.isoformat(timespec="seconds") if token.last_used else "never",
     }
+
+
+_COLUMNS: Final = (
+    Column("time"),
+    Column("kind"),
+    Column("who"),
+    Column("about"),
+    Column("address", text=lambda address: address or "–"),
+)
+
+
+@click.command("audit")
+@click.option(
+    "--since",
+    default="",
+    metavar="DAYSd|DATE",
+    help="Only entries since this day (UTC), or from the last days, as in 7d.",
+)
+@click.option(
+    "--kind", type=click.Choice([kind.value for kind in AuditKind]), default=None, help="Only entries of this kind."
+)
+@click.option("--who", default="", metavar="NAME", help="Only entries of this person, token or CI job.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=200, show_default=True, help="Maximum number of entries to list."
+)
+@instance_option
+@format_option
+def audit(*, since: str, kind: str | None, who: str, limit: int, instance: str | None, output: OutputFormat) -> None:
+    """List the audit log, the newest entries first: sign-ins, tokens, the configuration, decisions."""
+    from knickpoint.access.tokens import read_since
+
+    begin = read_since(since, datetime.now(UTC)) if since else None
+    with open_chosen_instance(instance) as opened:
+        entries = opened.store.audit.entries(kind=AuditKind(kind) if kind else None, who=who, since=begin, limit=limit)
+    if output is not OutputFormat.TEXT:
+        from knickpoint.answers.tokens import AuditEntryAnswer
+
+        show_answers(AuditEntryAnswer, [AuditEntryAnswer.of(entry) for entry in entries], output)
+        return
+    rows: list[Row] = [
+        {
+            "time": entry.time.isoformat(timespec="seconds"),
+            "kind": entry.kind.value,
+            "who": entry.who,
+            "about": entry.about,
+            "address": entry.address,
+        }
+        for entry in entries
+    ]
+    show(_COLUMNS, rows, output, empty="No matching entries in the audit log.")

@@ -1,4 +1,4 @@
-"""Explain in five sentences why there is, or is not, a change point: change, noise, comparison, reason, and what if."""
+"""An explanation as text: in five sentences (change, noise, comparison, reason, and what if), or with every number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.cli.commands.explain.numbers import cluster_lines
+from knickpoint.cli.evidence import check_lines, detection_lines, outcome_of
 from knickpoint.cli.output import percent
 from knickpoint.model.alert import SINCE_START
 from knickpoint.model.change_point import Condition
@@ -107,7 +107,7 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
     for each in explanation.quarantines:
         quarantine = each.quarantine
         yield (
-            f"The result at {_commit(each.commit)} is excluded from levels (Q{quarantine.id}, "
+            f"The result at {_commit_in_words(each.commit)} is excluded from levels (Q{quarantine.id}, "
             f"{quarantine.state.value}): {quarantine.reason}."
         )
     yield from _changes(explanation)
@@ -139,7 +139,7 @@ def _alert(explanation: Explanation, explained: AlertExplanation) -> Iterator[st
         yield from _of_nothing(explanation, explained)
     for flipping in explained.flipping:
         yield (
-            f"From {_commit(flipping.first)} to {_commit(flipping.last)} it"
+            f"From {_commit_in_words(flipping.first)} to {_commit_in_words(flipping.last)} it"
             f" {flipping_text(flipping.stretch, explanation.trace.unit)}; its jumps are not changes."
         )
         if flipping.cause:
@@ -173,7 +173,7 @@ def _of_summary(summary: str, facts: Mapping[str, float]) -> Iterator[str]:
     yield f"It judges the {summary} of the samples of each run, not their median{lacking}."
 
 
-def _commit(slotted: SlottedCommit) -> str:
+def _commit_in_words(slotted: SlottedCommit) -> str:
     return (
         f"{slotted.commit.hash[:10]} ({slotted.commit.subject})" if slotted.commit.subject else slotted.commit.hash[:10]
     )
@@ -199,7 +199,9 @@ def _cause(cause: ModeCause, levels: Sequence[float], unit: str) -> str:
 def _of_step(explanation: Explanation, explained: AlertExplanation, step: ExplainedStep) -> Iterator[str]:
     numbers, unit = step.sighting.numbers, explanation.trace.unit
     if step.sighting.kind is FindingKind.NOISE:
-        yield from noise_sentences(_name(explanation), _commit(step.commit), step, _checks_at(explained, step), unit)
+        yield from noise_sentences(
+            _name(explanation), _commit_in_words(step.commit), step, _checks_at(explained, step), unit
+        )
         yield _of_regions(explained, numbers)
         yield _why(explained, step)
         return
@@ -207,7 +209,7 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
     levels = levels_text(numbers.before_level, numbers.after_level, unit)
     drifts = step.sighting.kind is FindingKind.DRIFT
     verb = "has drifted and is" if drifts else "is"
-    yield f"{_name(explanation)} {verb} {moved} since {_commit(step.commit)}: {levels}{_share(numbers, unit)}."
+    yield f"{_name(explanation)} {verb} {moved} since {_commit_in_words(step.commit)}: {levels}{_share(numbers, unit)}."
     if not numbers.after_level and numbers.before_level > 0 and read_unit(unit).dimension == "time":
         yield (
             "A time of exactly 0 may mean that the benchmark no longer does its work, or that it is too short for the "
@@ -326,8 +328,8 @@ def _of_elsewhere(at: SlottedCommit, rejected: Sequence[ExplainedCandidate], ste
     here = next((each.candidate.reason for each in rejected if each.commit.slot == at.slot), "")
     why = f"the place was rejected: {here}" if here else "nothing there was looked at"
     yield (
-        f"At {_commit(at)} there is no change ({why})."
-        f" The nearest one is {counted(step.distance, 'measured commit')} away, at {_commit(step.commit)}."
+        f"At {_commit_in_words(at)} there is no change ({why})."
+        f" The nearest one is {counted(step.distance, 'measured commit')} away, at {_commit_in_words(step.commit)}."
     )
 
 
@@ -337,7 +339,7 @@ def _others(explained: AlertExplanation, chosen: ExplainedStep) -> Iterator[str]
         yield "Other changes, each explained with --at COMMIT:"
     for step in others:
         known = f"P{step.point.id}" if step.point else f"refused: {step.reason}" if step.reason else "new"
-        yield f"  {percent(step.sighting.numbers.relative_size)} at {_commit(step.commit)} ({known})"
+        yield f"  {percent(step.sighting.numbers.relative_size)} at {_commit_in_words(step.commit)} ({known})"
 
 
 # No step
@@ -354,7 +356,7 @@ def _nearness(explained: ExplainedCandidate) -> float:
 
 def _of_candidate(explanation: Explanation, explained: AlertExplanation, best: ExplainedCandidate) -> Iterator[str]:
     assert explained.detection is not None
-    yield f"No change was found in {_name(explanation)}; the most likely place is {_commit(best.commit)}."
+    yield f"No change was found in {_name(explanation)}; the most likely place is {_commit_in_words(best.commit)}."
     noise = explained.detection.facts.get(_NOISE)
     if noise is not None:
         yield f"Single values scatter by {value_text(noise, explanation.trace.unit)} (one standard deviation)."
@@ -400,3 +402,78 @@ def _wanted(check: Check) -> str:
 
 def _bound(check: Check) -> str:
     return f"{_RELATIONS.get(check.relation, check.relation)} {figure_text(check.bound or 0.0, '.4g')}"
+
+
+def _commit_line(slotted: SlottedCommit) -> str:
+    return f"{slotted.commit.hash[:10]} {slotted.commit.subject}"
+
+
+def _step(step: ExplainedStep) -> str:
+    held = step.point is not None and step.point.held
+    sure = step.point.certainty if step.point and held else step.sighting.settlement.certainty
+    reason = step.point.certainty_reason if step.point and held else step.sighting.settlement.reason
+    certainty = sure.value + (f", {reason}" if reason else "")
+    known = (
+        f"change point P{step.point.id}, {step.point.effective_status.value}, {certainty}"
+        if step.point
+        else "not recorded yet: knick run"
+    )
+    status = f"rejected by the alert: {step.reason}" if step.reason else known
+    return f"    step at {_commit_line(step.commit)}: {percent(step.sighting.numbers.relative_size)} ({status})"
+
+
+def _alert_lines(explained: AlertExplanation, unit: str, *, at: bool) -> Iterator[str]:
+    yield f"alert {explained.alert.name} (method {explained.alert.method}, line {explained.line})"
+    if explained.reason:
+        yield f"  does not judge this trace: {explained.reason}"
+        return
+    if explained.detection is None:
+        yield from cluster_lines(explained)
+        return
+    yield from (f"  {line}" for line in detection_lines(explained.detection))
+    for flipping in explained.flipping:
+        where = f"{flipping.first.commit.hash[:10]} to {flipping.last.commit.hash[:10]}"
+        yield f"  {flipping_text(flipping.stretch, unit)}, from {where}"
+    yield f"  steps: {len(explained.steps)}" + (" near the commit" if at else "")
+    for step in explained.steps:
+        yield _step(step)
+        if at:
+            yield from (f"      {line}" for line in check_lines(step.evidence))
+    yield f"  candidates: {len(explained.candidates)}" + (" near the commit" if at else "")
+    for each in explained.candidates:
+        yield f"    at {_commit_line(each.commit)}: {each.note or outcome_of(each.candidate)}"
+        if at or not each.candidate.accepted:
+            yield from (f"      {line}" for line in check_lines(each.candidate.checks))
+    if explained.omitted:
+        yield f"  {explained.omitted} candidates elsewhere are left out"
+
+
+def cluster_lines(explained: AlertExplanation) -> Iterator[str]:
+    """Yield the clusters that the trace was judged for, and the checks that say why it belongs, or does not."""
+    yield f"  clusters that step with this trace or near it: {len(explained.candidates)}"
+    for each in explained.candidates:
+        yield f"    at {_commit_line(each.commit)}: {each.note}"
+        yield f"      {f'change point P{each.point.id}' if each.point else each.candidate.reason or 'no change point'}"
+        yield from (f"      {line}" for line in check_lines(each.candidate.checks))
+    if explained.omitted:
+        yield f"  {explained.omitted} clusters elsewhere are left out"
+
+
+def number_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the decisions of every alert about a trace, with every number."""
+    yield f"{explanation.trace.key} in {explanation.repository}: {explanation.measured} measured commits"
+    if explanation.at is not None:
+        yield f"at {_commit_line(explanation.at)}"
+    for each in explanation.quarantines:
+        quarantine = each.quarantine
+        yield (
+            f"is excluded from levels: the result at {_commit_line(each.commit)} is {quarantine.state.value} "
+            f"(Q{quarantine.id})"
+        )
+        yield f"  {quarantine.reason}"
+    for change in explanation.changes:
+        yield f"R{change.change_id}: {change.text}"
+    for bisection in explanation.bisections:
+        yield f"search for the commit of R{bisection.change_id}: bisection {bisection.text}"
+    for alert in explanation.alerts:
+        yield from _alert_lines(alert, explanation.trace.unit, at=explanation.at is not None)
