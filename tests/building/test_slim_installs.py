@@ -80,7 +80,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_the_library_needs_numpy_alone(library: list[str], tmp_path: Path) -> None:
     code = (
         "from knickpoint.detect import find_steps, judge; from knickpoint.native import COMPILED; "
-        "from knickpoint.formats.registry import FORMATS; import knickpoint.calc; "
+        "from knickpoint.formats.sniffer import FORMATS; import knickpoint.calc; "
         "print([step.index for step in find_steps([1.0, 1.1, 0.9, 1.0] * 8 + [2.0, 2.1, 1.9, 2.0] * 8)])"
     )
     done = _run(library, code, cwd=tmp_path)

@@ -15,8 +15,8 @@ from knickpoint.formats import FORMATS, read_mapped, read_report
 from knickpoint.formats.criterion import RAW_HEADER
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
+from knickpoint.formats.toolbox.numbers import in_utc, read_moment
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.params import encode_key
 from knickpoint.model.report import Outcome, Report

@@ -18,8 +18,8 @@ from tests.formats.files import COMPANIONS, FILES, HERE, made
 
 from knickpoint.formats import companion_of, read_found, read_mapped, read_report, sniff
 from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.numbers import read_moment
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Severity
 

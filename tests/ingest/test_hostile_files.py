@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.ingest.conftest import Lab
 
-from knickpoint.formats.toolbox.parsing_memory import ReadingLimits, check_memory, parsing_bytes
+from knickpoint.formats.toolbox.file_content import ReadingLimits, check_memory, parsing_bytes
 from knickpoint.ingest import ImportState, ImportSummary, import_data
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.memory import memory_left, reading_limits, within_memory

@@ -15,7 +15,7 @@ from threading import Thread
 import pytest
 from tests.repositories import GitRepository
 
-from knickpoint.formats.asv_site import read_site_index
+from knickpoint.formats.asv import read_site_index
 from knickpoint.instance import open_instance
 from knickpoint.instance.move_in import move_in
 from knickpoint.model.errors import FormatError, InputError

@@ -318,7 +318,7 @@ def test_what_is_broken_is_refused_with_its_place(data: bytes, message: str) -> 
 
 
 def test_a_profile_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
+    from knickpoint.formats.toolbox.file_content import ReadingLimits
     from knickpoint.profiles import reading
 
     monkeypatch.setattr(reading, "_LIMITS", ReadingLimits(unpacked=1000))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from knickpoint.formats.built_in import FORMATS
-from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.declared_mapping import read_mapped
-from knickpoint.formats.format import Format, Parsed
-from knickpoint.formats.registry import all_formats
-from knickpoint.formats.sniffer import find_format, read_found, read_report, sniff
+from knickpoint.formats.format import Format, Parsed, companion_of
+from knickpoint.formats.sniffer import all_formats, find_format, read_found, read_report, sniff
 from knickpoint.formats.toolbox.file_content import FileContent
 
 __all__ = [

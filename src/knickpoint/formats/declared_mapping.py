@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.file_content import UNLIMITED, FileContent, ReadingLimits
 from knickpoint.formats.toolbox.json_node import Node
-from knickpoint.formats.toolbox.parsing_memory import UNLIMITED, ReadingLimits
+from knickpoint.formats.toolbox.numbers import read_moment
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name

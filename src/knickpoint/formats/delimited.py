@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from knickpoint.formats.companion_files import companion_of
 from knickpoint.formats.criterion import RAW_HEADER
-from knickpoint.formats.format import Parsed
+from knickpoint.formats.format import Parsed, companion_of
 from knickpoint.formats.locust import COLUMNS
 from knickpoint.formats.redis_benchmark import CSV_HEADER
 from knickpoint.formats.toolbox.file_content import FileContent

@@ -12,10 +12,9 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
-from knickpoint.formats.toolbox.numbers import NoNumberError
+from knickpoint.formats.toolbox.numbers import NoNumberError, read_moment
 from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, missing_end, plain, rejoined, unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport, Severity
 from knickpoint.model.revision import commit_name

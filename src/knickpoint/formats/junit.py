@@ -7,9 +7,8 @@ from typing import Final
 
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, read_moment
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.formats.toolbox.xml import Element, read_markup, root_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from knickpoint.formats.companion_files import LOCUST_HISTORY, companion_of
-from knickpoint.formats.format import Parsed
+from knickpoint.formats.format import LOCUST_HISTORY, Parsed, companion_of
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import NoNumberError, numeral

@@ -13,9 +13,8 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.toolbox.file_content import FileContent
+from knickpoint.formats.toolbox.file_content import FileContent, check_memory
 from knickpoint.formats.toolbox.named_rows import check_told_apart
-from knickpoint.formats.toolbox.parsing_memory import check_memory
 from knickpoint.formats.toolbox.table_cells import Cell
 from knickpoint.formats.toolbox.table_columns import read_table
 from knickpoint.model.errors import FormatError

@@ -9,10 +9,9 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
-from knickpoint.formats.toolbox.numbers import NoNumberError, numeral
+from knickpoint.formats.toolbox.numbers import NoNumberError, numeral, read_moment
 from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE
 from knickpoint.formats.toolbox.result_rows import Rows
-from knickpoint.formats.toolbox.timestamps import read_moment
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.unit_names import Better

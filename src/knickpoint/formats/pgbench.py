@@ -8,8 +8,7 @@ from typing import Final
 from knickpoint.formats.format import Parsed
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.printed_reports import PrintedReport, has_line, printed_reports
-from knickpoint.formats.toolbox.request_counts import RequestCounts
-from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.formats.toolbox.result_rows import RequestCounts, Rows
 from knickpoint.model.report import Problem, Report, RunReport
 from knickpoint.model.unit_names import Better
 

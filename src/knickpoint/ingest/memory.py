@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
-from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
+from knickpoint.formats.toolbox.file_content import ReadingLimits
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.errors import FormatError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from knickpoint.formats.asv_site import PublishedGraph, read_site_index, restore_results
+from knickpoint.formats.asv import PublishedGraph, read_site_index, restore_results
 from knickpoint.history import Git, find_work_tree
 from knickpoint.ingest import ImportState, ImportSummary
 from knickpoint.ingest.commit_sources.git_repository import repository_around

@@ -6,8 +6,7 @@ import re
 from functools import partial
 from typing import Final
 
-from knickpoint.formats.toolbox.file_content import FileContent
-from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
+from knickpoint.formats.toolbox.file_content import FileContent, ReadingLimits
 from knickpoint.model.errors import FormatError
 from knickpoint.profiles.callgrind import is_callgrind, read_callgrind
 from knickpoint.profiles.dhat import is_dhat, read_dhat

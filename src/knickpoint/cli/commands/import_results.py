@@ -179,7 +179,7 @@ def command(
 
 def _parsed_time(text: str) -> datetime | None:
     """Return the time in ``text``, None for "". Raises ``InputError`` if it is not a time."""
-    from knickpoint.formats.toolbox.timestamps import read_moment
+    from knickpoint.formats.toolbox.numbers import read_moment
 
     moment = read_moment(text)
     if text and moment is None:

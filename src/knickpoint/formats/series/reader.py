@@ -10,15 +10,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.formats.series.row_order import (
+from knickpoint.formats.series.table import (
+    POSITION,
+    VALUE,
+    Table,
     are_versions,
     check_numbers,
     check_times,
     is_moment,
+    is_number,
     numbers_rows,
+    read_table,
     seconds,
+    shown,
 )
-from knickpoint.formats.series.table import POSITION, VALUE, Table, is_number, read_table, shown
 from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.model.errors import InputError
 

@@ -13,10 +13,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
-from knickpoint.formats.toolbox.numbers import NoNumberError, to_float
+from knickpoint.formats.toolbox.numbers import NoNumberError, in_utc, read_moment, to_float
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import Cell, cell_text
-from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.commit import NO_TIME, Commit
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import decode_key

@@ -22,13 +22,14 @@ from knickpoint.formats.toolbox.numbers import (
     NoNumberError,
     Number,
     NumberCell,
+    in_utc,
     number_reader,
     numeral,
+    read_moment,
     to_float,
 )
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import Cell, cell_text, row_outcome
-from knickpoint.formats.toolbox.timestamps import in_utc, read_moment
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Problem, Report, RunReport

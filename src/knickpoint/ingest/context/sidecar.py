@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from knickpoint.formats.toolbox.numbers import in_utc
 from knickpoint.formats.toolbox.storable_text import keepable_text
-from knickpoint.formats.toolbox.timestamps import in_utc
 from knickpoint.model.errors import InputError
 from knickpoint.model.revision import commit_name
 

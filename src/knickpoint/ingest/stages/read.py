@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.formats import read_found, read_mapped, read_report
 from knickpoint.formats.format import Parsed
-from knickpoint.formats.toolbox.parsing_memory import ReadingLimits
+from knickpoint.formats.toolbox.file_content import ReadingLimits
 from knickpoint.formats.toolbox.storable_text import keepable_text
 from knickpoint.ingest.file_sources import is_named_as_profile
 from knickpoint.ingest.held_files import quarantine_file

@@ -40,7 +40,7 @@ from knickpoint.answers.uploads import (
     upload_source,
 )
 from knickpoint.budget import spending
-from knickpoint.formats.toolbox.timestamps import in_utc
+from knickpoint.formats.toolbox.numbers import in_utc
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
