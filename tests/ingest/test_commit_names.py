@@ -14,7 +14,7 @@ from tests.ingest.test_placeholders import pytest_benchmark
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, Sidecar, import_data, ingest_status, retry_refused
-from knickpoint.ingest.watched_source import WatchedSource
+from knickpoint.ingest.file_import import WatchedSource
 from knickpoint.model.errors import InputError
 
 GO = "BenchmarkSort 100 {} ns/op\nPASS\n"

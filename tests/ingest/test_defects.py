@@ -18,9 +18,9 @@ from knickpoint.cli.program import knick
 from knickpoint.formats import FORMATS
 from knickpoint.ingest import ImportState, ImportSummary
 from knickpoint.ingest.bucket_events import import_bucket_event
+from knickpoint.ingest.file_import import WatchedSource
 from knickpoint.ingest.new_results import read_compared_results, read_uploaded_results
 from knickpoint.ingest.stages import write
-from knickpoint.ingest.watched_source import WatchedSource
 from knickpoint.model.errors import DefectError
 from knickpoint.model.report import Severity
 

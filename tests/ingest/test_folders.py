@@ -13,7 +13,7 @@ import pytest
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import ImportState, ingest_status, retry_refused
-from knickpoint.ingest.watched_source import WatchedSource
+from knickpoint.ingest.file_import import WatchedSource
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import Query

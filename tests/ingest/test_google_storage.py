@@ -11,7 +11,7 @@ from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import ImportState
 from knickpoint.ingest.bucket_events import import_bucket_event
-from knickpoint.ingest.watched_source import WatchedSource
+from knickpoint.ingest.file_import import WatchedSource
 
 A, B = "1000001", "1000002"
 

@@ -6,8 +6,7 @@ from tests.ingest.conftest import Lab
 
 from knickpoint.ingest.commit_sources.results import ResultCommits
 from knickpoint.ingest.commit_sources.selection import CommitSources
-from knickpoint.ingest.context.file_context import FileContext
-from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.context.sidecar import FileContext, Sidecar
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, IngestSettings
 from knickpoint.ingest.stages.read import ReadResults, read_results

@@ -13,8 +13,8 @@ from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, retry_refused
 from knickpoint.ingest.bucket_events import bucket_event_urls, import_bucket_event, quarantine_bucket_event
+from knickpoint.ingest.file_import import WatchedSource
 from knickpoint.ingest.file_sources import Bucket, may_hold_results
-from knickpoint.ingest.watched_source import WatchedSource
 from knickpoint.model.errors import InputError, ServiceError
 from knickpoint.model.report import Problem
 
@@ -45,7 +45,7 @@ def test_a_folder_is_read_once_and_then_for_what_is_new(lab: Lab) -> None:
 
 
 def test_a_poll_leaves_what_is_beyond_its_share_for_the_next_one(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knickpoint.ingest.watched_source._AT_A_TIME", 2)
+    monkeypatch.setattr("knickpoint.ingest.file_import._AT_A_TIME", 2)
     source = watched(lab)
     for number in range(3):
         old(lab.skia(f"results/{number}.json", A, **{f"sort{number}": number}))

@@ -18,8 +18,8 @@ from knickpoint.answers.flame_graphs import read_flame_graph
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
 from knickpoint.gate import GateOptions, judge_commits, judge_results
 from knickpoint.history import Git
+from knickpoint.ingest.held_files import remove_profiles
 from knickpoint.ingest.new_results import read_new_results
-from knickpoint.ingest.removal import remove_profiles
 from knickpoint.instance import open_instance, rank_new_suspects
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.bisection import BisectionState

@@ -7,7 +7,7 @@ from tests.server.story import COMMITS, REPOSITORY
 
 from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
-from knickpoint.ingest.removal import remove_runs
+from knickpoint.ingest.held_files import remove_runs
 from knickpoint.instance import Instance
 
 

@@ -1,4 +1,4 @@
-"""Verify the identity token of a CI job, a JSON Web Token (RFC 7519, RFC 8725), with the keys that its issuer publishes.
+"""Verify the identity token of a CI job, a JSON Web Token (RFC 7519, RFC 8725), with the keys of its issuer.
 
 Everything in a token is chosen by whoever sends it, until its signature has been verified. So the token never chooses
 how it is verified: algorithms come from a list here, keys from the issuer. Nor does a request decide which address is

@@ -1,4 +1,4 @@
-"""What a terminal shows: colours where it has them, text from elsewhere made harmless, how much is printed, and progress."""
+"""What a terminal shows: colours where it has them, text made harmless, how much is printed, and progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look up in a repository: names, the checked out commit, files of a commit and their pages, the files that commits touch."""
+"""Look up in a repository: names, the checked out commit, files and their pages, the files that commits touch."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from knickpoint.ingest.bucket_events import bucket_event_urls, import_bucket_event, quarantine_bucket_event
     from knickpoint.ingest.context.ci import CiFacts, read_ci
     from knickpoint.ingest.context.sidecar import Sidecar, read_sidecar
-    from knickpoint.ingest.file_import import import_data, import_files
+    from knickpoint.ingest.file_import import WatchedSource, import_data, import_files
     from knickpoint.ingest.held_files import IngestStatus, RefusedFile, WaitingFile, ingest_status
     from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
     from knickpoint.ingest.retries import retry_refused, retry_waiting
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         RepositorySettings,
         SourceSettings,
     )
-    from knickpoint.ingest.watched_source import WatchedSource
 
 __all__ = [
     "CiFacts",
@@ -65,7 +64,7 @@ _MODULES: Final = {
     "Sidecar": "knickpoint.ingest.context.sidecar",
     "SourceSettings": "knickpoint.ingest.settings",
     "WaitingFile": "knickpoint.ingest.held_files",
-    "WatchedSource": "knickpoint.ingest.watched_source",
+    "WatchedSource": "knickpoint.ingest.file_import",
     "bucket_event_urls": "knickpoint.ingest.bucket_events",
     "import_bucket_event": "knickpoint.ingest.bucket_events",
     "import_data": "knickpoint.ingest.file_import",

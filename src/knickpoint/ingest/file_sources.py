@@ -11,10 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from knickpoint.ingest.context.file_context import FileContext, companions_of
-from knickpoint.ingest.context.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar, read_sidecar
-from knickpoint.ingest.memory import read_at_most
-from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.context.sidecar import SIDECAR, SIDECAR_SUFFIX, FileContext, Sidecar, companions_of, read_sidecar
+from knickpoint.ingest.results_file import ResultsFile, read_at_most
 from knickpoint.ingest.settings import SourceSettings
 from knickpoint.model.errors import ConfigError, InputError, ServiceError
 from knickpoint.model.plain_text import path_text, without_secrets

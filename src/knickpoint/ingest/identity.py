@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from knickpoint.ingest.context.file_context import STATED_KEY, hashes_in_name
+from knickpoint.ingest.context.sidecar import STATED_KEY, hashes_in_name
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.report import RunReport

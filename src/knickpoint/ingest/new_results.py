@@ -11,8 +11,7 @@ import numpy as np
 
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.context.ci import read_ci
-from knickpoint.ingest.context.file_context import FileContext, companions_of
-from knickpoint.ingest.context.sidecar import Sidecar, sidecar_of
+from knickpoint.ingest.context.sidecar import FileContext, Sidecar, companions_of, sidecar_of
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile, read_file, read_format_option, reader_of_neighbours
 from knickpoint.ingest.settings import Destination, IngestSettings

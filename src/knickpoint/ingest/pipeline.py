@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from knickpoint.ingest.commit_sources.protocol import is_fixed_name
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.import_summary import FileSummary, unreadable_file
-from knickpoint.ingest.memory import within_memory
 from knickpoint.ingest.profile_files import write_profile
-from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.results_file import ResultsFile, within_memory
 from knickpoint.ingest.settings import CommitOrder, Destination
 from knickpoint.ingest.stages.read import Reader, ReadResults, defects_refuse, find_unchanged, read_results, refuse_file
 from knickpoint.ingest.stages.resolve import name_runs, resolve_commit_name, resolve_runs

@@ -1,4 +1,4 @@
-"""Move in from another tool: find the history that it kept, create an instance, take all of it, and look for changes."""
+"""Move in from another tool: find its history, create an instance, take all of it, and look for changes."""
 
 from __future__ import annotations
 

@@ -114,8 +114,7 @@ def import_probe_results(
         StoreError: the store cannot be written; importing again changes nothing that is in.
     """
     from knickpoint.ingest import ImportSummary
-    from knickpoint.ingest.context.file_context import FileContext
-    from knickpoint.ingest.context.sidecar import Sidecar
+    from knickpoint.ingest.context.sidecar import FileContext, Sidecar
     from knickpoint.ingest.pipeline import ImportPipeline
     from knickpoint.ingest.results_file import ResultsFile as IncomingFile
 
@@ -153,8 +152,7 @@ def measured_elsewhere(
     The facts that name a machine decide (``[quarantine] machine``), all of them that are there. Where the file names
     none, it may. A file that cannot be read is left to the import, which refuses it with its reason.
     """
-    from knickpoint.ingest.context.file_context import FileContext
-    from knickpoint.ingest.context.sidecar import Sidecar
+    from knickpoint.ingest.context.sidecar import FileContext, Sidecar
     from knickpoint.ingest.results_file import ResultsFile as IncomingFile
     from knickpoint.ingest.stages.read import read_results
     from knickpoint.model.errors import KnickpointError

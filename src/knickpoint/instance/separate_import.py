@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.budget import Budget, spending
-from knickpoint.ingest.context.file_context import FileContext
-from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.context.sidecar import FileContext, Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.ingest.import_summary import ImportSummary
 from knickpoint.ingest.new_results import NewResults, read_uploaded_results

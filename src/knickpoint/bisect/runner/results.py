@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.ingest.context.file_context import FileContext, companions_of
-from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.context.sidecar import FileContext, Sidecar, companions_of
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile as IncomingFile
 from knickpoint.ingest.stages.read import read_results

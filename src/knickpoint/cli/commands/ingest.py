@@ -111,7 +111,7 @@ def remove(
     the traces anew. A watched folder does not import the file again; knick import with its name does.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.ingest.removal import remove_profiles, remove_runs
+    from knickpoint.ingest.held_files import remove_profiles, remove_runs
 
     if not (ids or commit or source):
         raise InputError("no runs are selected", remedy="Give their ids (knick ingest runs), --source or --commit.")

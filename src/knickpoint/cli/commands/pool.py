@@ -1,4 +1,4 @@
-"""``knick pool``, ``agent`` and ``devices``: run a pool of devices, lend this machine to it, see what each device does."""
+"""``knick pool``, ``agent`` and ``devices``: run a pool of devices, lend this machine to it, see what each does."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from knickpoint.ingest.file_sources import is_named_as_profile
 from knickpoint.ingest.held_files import quarantine_file
 from knickpoint.ingest.identity import file_digests
 from knickpoint.ingest.import_summary import FileSummary, ImportState
-from knickpoint.ingest.memory import reading_limits, within_memory
-from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.results_file import ResultsFile, reading_limits, within_memory
 from knickpoint.ingest.settings import Destination, IngestSettings
 from knickpoint.model.errors import DefectError, FormatError, KnickpointError
 from knickpoint.model.report import Problem, Report, ResultTable, RunReport, Severity

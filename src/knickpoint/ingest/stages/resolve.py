@@ -14,8 +14,8 @@ from typing import Final
 
 from knickpoint.ingest.commit_sources.git_repository import head_commit
 from knickpoint.ingest.commit_sources.protocol import CommitSource
-from knickpoint.ingest.commit_sources.result_lines import USUAL_BRANCHES
-from knickpoint.ingest.context.file_context import CompletedRun, hashes_in_name
+from knickpoint.ingest.commit_sources.results import USUAL_BRANCHES
+from knickpoint.ingest.context.sidecar import CompletedRun, hashes_in_name
 from knickpoint.ingest.identity import digest_run, file_digests, run_identity
 from knickpoint.ingest.naming_rules import NamingRules, volatile_params
 from knickpoint.ingest.results_file import ResultsFile

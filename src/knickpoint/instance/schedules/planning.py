@@ -1,4 +1,4 @@
-"""Choose what a schedule measures next: new commits by its policy, and missing ones inside suspect ranges; and how it stands."""
+"""Choose what a schedule measures next, new commits and missing ones in suspect ranges; and say how it stands."""
 
 from __future__ import annotations
 

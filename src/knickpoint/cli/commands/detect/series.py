@@ -1,4 +1,4 @@
-"""The series of a file before detection: aligned by position, samples joined, short ones named; and detection in all of them."""
+"""The series of a file: aligned by position, samples joined, short ones named; and detection in all of them."""
 
 from __future__ import annotations
 
