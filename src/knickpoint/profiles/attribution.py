@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 
 from knickpoint.profiles.profile import Floats
-from knickpoint.profiles.scatter import WORTH, CostChange, Scatter, Sides, cost_change, run_speeds
+from knickpoint.profiles.scatter import WORTH, CostChange, Scatter, Sides, cost_changes, run_speeds
 from knickpoint.profiles.sides import Function, Pair, Side, match
+from knickpoint.profiles.stack_tree import Ints
 
 _FALSE_CAUSES: Final = {True: 0.02, False: 0.01}
 """The chance that equal programs have any cause, shared by all functions: of samples, of others (2 % was measured)."""
@@ -85,6 +86,10 @@ class Attribution:
                 if place is not None:
                     known[place] = row
         self._called = self._by_caller(rows)
+        means = (_means([sides[which] for sides in self._called.values()]) for which in (0, 1))
+        self._called_means: dict[Pair, tuple[float, float]] = dict(
+            zip(self._called, zip(*means, strict=True), strict=True)
+        )
         self._calls = {
             (known[a], known[b]) for side, known in zip((base, head), rows, strict=True) for a, b in side.calls
         }
@@ -93,15 +98,14 @@ class Attribution:
             self._callers.setdefault(callee, set()).add(caller)
         whole = max(float(side.own.sum(axis=0).mean()) for side in (base, head))
         self._worth = whole * WORTH
-        tested = sum(
-            max(float(a.mean()), float(b.mean())) > whole * _LOOKED_AT for a, b in zip(*self._own, strict=True)
-        )
-        self._doubt = _FALSE_CAUSES[counting > 0] / max(tested, 1)
+        tested = np.maximum(*(side.mean(axis=1) for side in self._own)) > whole * _LOOKED_AT
+        self._doubt = _FALSE_CAUSES[counting > 0] / max(int(tested.sum()), 1)
+        self._own_changes = cost_changes(self._own, self.scatter, self._doubt)
 
     def _rows(self, base: Floats, head: Floats) -> Sides:
         def side(values: Floats, which: int) -> Floats:
-            none = np.zeros(values.shape[1])
-            return np.array([none if (place := pair[which]) is None else values[place] for pair in self._pairs])
+            places = np.array([-1 if pair[which] is None else pair[which] for pair in self._pairs])
+            return np.where(places[:, None] >= 0, values[places], 0.0)
 
         return side(base, 0), side(head, 1)
 
@@ -123,14 +127,14 @@ class Attribution:
         return self._base.functions[base]
 
     def functions(self, total: CostChange) -> tuple[FunctionChange, ...]:
-        """Return all functions, those that explain most first."""
+        """Return all functions, in the order of their rows."""
         explained, charged = self._charged()
         if not self._exact:
             speeds = run_speeds(explained)
             explained = explained[0] / speeds[0], explained[1] / speeds[1]
         scatter = self.scatter.learned(explained)
-        changes = [cost_change(a, b, scatter, self._doubt) for a, b in zip(*explained, strict=True)]
-        totals = [cost_change(a, b, self.scatter, self._doubt) for a, b in zip(*self._total, strict=True)]
+        changes = cost_changes(explained, scatter, self._doubt)
+        totals = cost_changes(self._total, self.scatter, self._doubt)
         net, partners = self._without_moved(changes)
         found = []
         for row, (base, _) in enumerate(self._pairs):
@@ -143,23 +147,30 @@ class Attribution:
                 state = CostState.MOVED
             elif row in charged:
                 state, partner = CostState.CHARGED, charged[row]
-            own = cost_change(self._own[0][row], self._own[1][row], self.scatter, self._doubt)
             found.append(
                 FunctionChange(
                     name=function.name,
                     file=function.file,
                     line=function.line,
                     former=former if former != function.name else "",
-                    own=own,
+                    own=self._own_changes[row],
                     total=totals[row],
                     explained=net[row],
                     state=state,
                     partner=partner,
                 )
             )
-        return tuple(
-            sorted(found, key=lambda each: (-abs(each.explained.difference), -abs(each.own.difference), each.name))
-        )
+        return tuple(found)
+
+    def frame_rows(self) -> tuple[tuple[Ints, ...], tuple[Ints, ...]]:
+        """Rows of the frames of each profile, before and after."""
+        rows = tuple(np.zeros(len(side.functions), dtype=np.int64) for side in (self._base, self._head))
+        for row, pair in enumerate(self._pairs):
+            for known, place in zip(rows, pair, strict=True):
+                if place is not None:
+                    known[place] = row
+        base, head = self._base.places, self._head.places
+        return tuple(rows[0][each] for each in base), tuple(rows[1][each] for each in head)
 
     def _charged(self) -> tuple[Sides, Mapping[int, str]]:
         """Return own costs with those of other functions that a caller is charged for, and who is charged for which."""
@@ -181,13 +192,13 @@ class Attribution:
         return explained, charged
 
     def _grown(self, callee: int, caller: int) -> float:
-        before, after = self._called[callee, caller]
-        return float(after.mean() - before.mean())
+        before, after = self._called_means[callee, caller]
+        return after - before
 
     def _to_charge(self, callee: int, callers: Sequence[int]) -> list[int]:
         """Return the callers that are charged for what a function costs them."""
         charged = [caller for caller in callers if caller >= 0 and caller != callee]
-        change = cost_change(self._own[0][callee], self._own[1][callee], self.scatter, self._doubt)
+        change = self._own_changes[callee]
         if not charged:
             return []
         parts = {
@@ -196,7 +207,7 @@ class Attribution:
         most = max(charged, key=lambda caller: parts[caller])
         if self._function(callee).is_library:
             return charged if not change.is_certain or parts[most] >= _LIBRARY_CALLER else []
-        before = float(self._called[callee, most][0].mean())
+        before = self._called_means[callee, most][0]
         is_minor = len(callers) > 1 and before <= _MINOR_CALLER * change.before and change.before > _NEW * change.after
         return [most] if change.is_certain and is_minor and parts[most] >= _OTHER_CALLER else []
 
@@ -238,6 +249,10 @@ class Attribution:
         if change.difference < 0 or change.before > _NEW * change.after or not callers:
             return False
         return not any(each.low > 0 for each in (whole, *(totals[caller] for caller in callers)))
+
+
+def _means(costs: Sequence[Floats]) -> list[float]:
+    return np.mean(costs, axis=1).tolist() if costs else []
 
 
 def _shifted(change: CostChange, by: float, half: float) -> CostChange:

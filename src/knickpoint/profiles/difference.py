@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from knickpoint.profiles.attribution import Attribution, CostState, FunctionChan
 from knickpoint.profiles.profile import Profile, ValueKind
 from knickpoint.profiles.scatter import CostChange, Scatter, cost_change
 from knickpoint.profiles.sides import side_of
+from knickpoint.profiles.stack_tree import Ints
 
 _TOTAL_DOUBT: Final = 0.05
 _MOST_SHARE: Final = 1.2
@@ -36,7 +37,7 @@ class Measured:
 class Difference:
     """The functions of two sets of profiles, those that explain most of the difference first.
 
-    ``shows`` says whether the profiles show the change that was measured: their totals agree with it, and something
+    ``frames`` has the place of the function of each frame of each profile, before and after. ``shows`` says whether the profiles show the change that was measured: their totals agree with it, and something
     explains it; None where none was given.
     """
 
@@ -45,6 +46,7 @@ class Difference:
     profiles: tuple[int, int]
     total: CostChange
     functions: tuple[FunctionChange, ...]
+    frames: tuple[tuple[Ints, ...], tuple[Ints, ...]] = field(compare=False, repr=False)
     measured: Measured | None = None
     shows: bool | None = None
 
@@ -113,8 +115,18 @@ def difference(before: Sequence[Profile], after: Sequence[Profile], measured: Me
     totals = [np.array([profile.total for profile in side]) for side in (before, after)]
     total = cost_change(totals[0], totals[1], table.scatter, _TOTAL_DOUBT)
     functions = table.functions(total)
-    found = Difference(kind, unit, (len(before), len(after)), total, functions)
+    order = sorted(range(len(functions)), key=lambda row: _rank(functions[row]))
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    base, head = table.frame_rows()
+    frames = tuple(places[each] for each in base), tuple(places[each] for each in head)
+    ordered = tuple(functions[row] for row in order)
+    found = Difference(kind, unit, (len(before), len(after)), total, ordered, frames)
     return found.against(measured) if measured is not None else found
+
+
+def _rank(function: FunctionChange) -> tuple[float, float, str]:
+    return -abs(function.explained.difference), -abs(function.own.difference), function.name
 
 
 def _causes(functions: Iterable[FunctionChange], sign: float) -> tuple[FunctionChange, ...]:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.errors import FormatError
-from knickpoint.profiles.profile import LONGEST_NAME, MOST_DEPTH, MOST_STACKS, Cost, Floats, Ints, Profile, ValueKind
+from knickpoint.profiles.profile import LONGEST_NAME, MOST_DEPTH, MOST_STACKS, Cost, Floats, Profile, ValueKind
+from knickpoint.profiles.stack_tree import depths_of, parents_of
 
 _MAGIC: Final = b"\x89knick-profile 1\n"
 _LENGTH: Final = struct.Struct("<I")
@@ -34,7 +35,7 @@ def pack_profile(profile: Profile) -> bytes:
         "file_of": np.array([places[file] for file in profile.files], dtype=np.int64),
         "lines": profile.lines,
         "frames": profile.frames,
-        "depths": _depths(profile.parents),
+        "depths": depths_of(profile.parents),
         "values": profile.values,
     }
     if profile.stated is not None:
@@ -81,7 +82,10 @@ def _unpacked(content: bytes) -> Profile:
         place += column.nbytes
         columns[name] = column
     names, files = _texts(head["names"]), _texts(head["files"])
-    parents = _parents(columns["depths"].astype(np.int64).tolist())
+    depths = columns["depths"].astype(np.int64)
+    if depths.max(initial=0) > MOST_DEPTH:
+        raise ValueError(f"a stack has more than {MOST_DEPTH} frames")
+    parents = parents_of(depths)
     file_of, frames = columns["file_of"].astype(np.int64), columns["frames"].astype(np.int64)
     lines, values = columns["lines"].astype(np.int64), _costs(columns["values"], len(frames))
     stated = None
@@ -115,25 +119,6 @@ def _smallest(column: NDArray[Any]) -> NDArray[Any]:
                 return column.astype(kind)
         return column.astype("<f8")
     return column.astype("<f4" if highest < float(np.finfo(np.float32).max) else "<f8")
-
-
-def _depths(parents: Ints) -> Ints:
-    depths: list[int] = []
-    for parent in parents.tolist():
-        depths.append(depths[parent] + 1 if parent >= 0 else 0)
-    return np.array(depths, dtype=np.int64)
-
-
-def _parents(depths: list[int]) -> Ints:
-    path: list[int] = []
-    parents = []
-    for place, depth in enumerate(depths):
-        if depth > min(len(path), MOST_DEPTH):
-            raise ValueError(f"stack {place} is deeper than the one before it by more than a frame")
-        del path[depth:]
-        parents.append(path[-1] if path else -1)
-        path.append(place)
-    return np.array(parents, dtype=np.int64)
 
 
 def _costs(column: NDArray[Any], count: int) -> Floats:

@@ -8,16 +8,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.errors import FormatError
+from knickpoint.profiles.stack_tree import Ints, depths_of, ends_of, inherited, merge
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_BYTES: Final = 128_000_000
 """Bytes of a profile after decompression."""
@@ -30,6 +30,8 @@ MOST_FRAMES: Final = 100_000_000
 LONGEST_NAME: Final = 1_000
 """Characters of the name of a function or file. Of a longer one, the end becomes a hash."""
 MOST_NOTES: Final = 8
+_MOST_WAITING: Final = 4_000_000
+"""Frames of samples that are kept before equal ones are put together."""
 _HASH: Final = 8
 _LIBRARY: Final = re.compile(
     r"""^(?:~|<.*>|\[.*\]|\?+|node:.*|internal/.*|native\ .*|extensions::.*)?$
@@ -64,6 +66,7 @@ TIME_UNITS: Final = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 
 """Names of units of time in profiles → seconds."""
 
 
+@lru_cache(maxsize=10_000)
 def is_library_file(file: str) -> bool:
     """Whether a file belongs to a library or the runtime, by its path."""
     return bool(_LIBRARY.search(file))
@@ -109,12 +112,7 @@ class Profile:
     @cached_property
     def ends(self) -> Ints:
         """The first stack behind each one and those that begin with it: a subtree is a slice of the tables."""
-        parents = self.parents.tolist()
-        sizes = [1] * len(parents)
-        for place in range(len(sizes) - 1, -1, -1):
-            if parents[place] >= 0:
-                sizes[parents[place]] += sizes[place]
-        return np.arange(len(sizes)) + np.array(sizes, dtype=np.int64)
+        return ends_of(self.parents)
 
     @cached_property
     def subtotals(self) -> Floats:
@@ -153,13 +151,15 @@ class Profile:
     @cached_property
     def callers(self) -> Ints:
         """The frame that is charged for each stack: the nearest other function of the program itself, else -1."""
-        library = self.is_library[self.frames] if len(self.frames) else np.zeros(0, dtype=bool)
-        frames, passed, found = self.frames.tolist(), library.tolist(), [-1] * len(self.frames)
-        for place, parent in enumerate(self.parents.tolist()):
-            if parent >= 0:
-                near = frames[parent]
-                found[place] = found[parent] if passed[parent] or near == frames[place] else near
-        return np.array(found, dtype=np.int64)
+        inner = self.parents >= 0
+        above = np.where(inner, self.parents, 0)
+        near = np.where(inner, self.frames[above], -1)
+        return inherited(self.parents, near, inner & (self.is_library[self.frames[above]] | (near == self.frames)))
+
+
+_Tree = tuple[Ints, Ints, Floats]
+"""Parents, frames and own costs of nodes."""
+_CUT: Final = f"stacks deeper than {MOST_DEPTH:,} frames were cut; each keeps its innermost frame"
 
 
 class ProfileBuilder:
@@ -174,6 +174,10 @@ class ProfileBuilder:
         self._of: list[int] = []
         self._depths: list[int] = []
         self._values: list[float] = []
+        self._waiting: list[int] = []
+        self._lengths: list[int] = []
+        self._costs: list[float] = []
+        self._merged: list[_Tree] = []
         self._notes: dict[str, None] = {}
 
     @property
@@ -209,21 +213,24 @@ class ProfileBuilder:
     def stack(self, parent: int, frame: int) -> int:
         """Return the index of the stack ``parent`` (-1 for none) with ``frame`` called from it."""
         if parent >= 0 and self._depths[parent] >= MOST_DEPTH:
-            self.note(f"stacks deeper than {MOST_DEPTH:,} frames were cut; each keeps its innermost frame")
+            self.note(_CUT)
             parent = self._parents[parent]
         found = self._stacks.setdefault((parent, frame), len(self._of))
         if found == len(self._of):
-            if found >= MOST_STACKS:
-                raise FormatError(
-                    f"more than {MOST_STACKS:,} different stacks",
-                    where=self._where,
-                    remedy="Profile a shorter run, or one thread of it.",
-                )
+            self._check_stacks(found + 1)
             self._parents.append(parent)
             self._of.append(frame)
             self._depths.append(self._depths[parent] + 1 if parent >= 0 else 1)
             self._values.append(0.0)
         return found
+
+    def _check_stacks(self, count: int) -> None:
+        if count > MOST_STACKS:
+            raise FormatError(
+                f"more than {MOST_STACKS:,} different stacks",
+                where=self._where,
+                remedy="Profile a shorter run, or one thread of it.",
+            )
 
     def add(self, stack: int, value: float, where: str = "") -> None:
         """Add the cost of the innermost frame of a stack.
@@ -231,6 +238,10 @@ class ProfileBuilder:
         Raises:
             FormatError: the cost is negative or not finite.
         """
+        self._check(value, where)
+        self._values[stack] += value
+
+    def _check(self, value: float, where: str) -> None:
         if not 0 <= value < math.inf:
             place = ", ".join(filter(None, (self._where, where)))
             raise FormatError(
@@ -238,14 +249,30 @@ class ProfileBuilder:
                 where=place,
                 remedy="Give the profiles of both sides, not their difference.",
             )
-        self._values[stack] += value
 
     def add_path(self, frames: list[int], value: float, where: str = "") -> None:
-        """Add the cost of a stack given by its frames, the outermost first; without any, it has a frame of its own."""
-        stack = -1
-        for frame in frames or [self.frame("(no stack)")]:
-            stack = self.stack(stack, frame)
-        self.add(stack, value, where)
+        """Add the cost of a stack given by its frames, the outermost first; without any, it has a frame of its own.
+
+        Raises:
+            FormatError: the cost is negative or not finite.
+        """
+        self._check(value, where)
+        frames = frames or [self.frame("(no stack)")]
+        if len(frames) > MOST_DEPTH:
+            self.note(_CUT)
+            frames = [*frames[: MOST_DEPTH - 1], frames[-1]]
+        self._waiting += frames
+        self._lengths.append(len(frames))
+        self._costs.append(value)
+        if len(self._waiting) > _MOST_WAITING:
+            self._merged = [self._with_waiting()]
+            self._waiting, self._lengths, self._costs = [], [], []
+
+    def _with_waiting(self, *trees: _Tree) -> _Tree:
+        """Put trees and the stacks of all samples together."""
+        found = _joined([*trees, *self._merged, _chains(self._waiting, self._lengths, self._costs)])
+        self._check_stacks(len(found[0]))
+        return found
 
     def build(
         self,
@@ -262,18 +289,15 @@ class ProfileBuilder:
         Raises:
             FormatError: there is no cost at all.
         """
-        parents, frames = np.array(self._parents, dtype=np.int64), np.array(self._of, dtype=np.int64)
-        values = np.array(self._values, dtype=np.float64) * scale
+        nodes = np.array(self._parents, dtype=np.int64), np.array(self._of, dtype=np.int64)
+        parents, frames, values = self._with_waiting((*nodes, np.array(self._values, dtype=np.float64)))
+        values = values * scale
         if not math.isfinite(float(values.sum())) or not (values.any() or (stated is not None and stated.own.any())):
             raise FormatError(
                 "no cost is recorded in the profile",
                 where=self._where,
                 remedy="Profile a longer run, or choose another value with --value.",
             )
-        order = _preorder(parents)
-        moved = np.empty_like(order)
-        moved[order] = np.arange(len(order))
-        before = parents[order]
         return Profile(
             format=format_,
             kind=kind,
@@ -281,28 +305,35 @@ class ProfileBuilder:
             names=tuple(name for name, _, _ in self._frames),
             files=tuple(file for _, file, _ in self._frames),
             lines=np.array([line for _, _, line in self._frames], dtype=np.int64),
-            frames=frames[order],
-            parents=np.where(before >= 0, moved[before], -1),
-            values=values[order],
+            frames=frames,
+            parents=parents,
+            values=values,
             samples=samples,
             stated=stated,
             notes=tuple(self._notes),
         )
 
 
-def _preorder(parents: Ints) -> Ints:
-    """Return the order in which each node stands before its children, and these before the next sibling."""
-    children: list[list[int]] = [[] for _ in range(len(parents))]
-    waiting: list[int] = []
-    for place, parent in enumerate(parents.tolist()):
-        (children[parent] if parent >= 0 else waiting).append(place)
-    waiting.reverse()
-    order = []
-    while waiting:
-        place = waiting.pop()
-        order.append(place)
-        waiting += reversed(children[place])
-    return np.array(order, dtype=np.int64)
+def _chains(frames: list[int], lengths: list[int], costs: list[float]) -> _Tree:
+    """Lay stacks of ``lengths`` frames each out as trees without branches, with the cost at the innermost frame."""
+    sizes, parents = np.array(lengths, dtype=np.int64), np.arange(-1, len(frames) - 1)
+    ends = np.cumsum(sizes)
+    parents[ends - sizes] = -1
+    values = np.zeros(len(frames))
+    values[ends - 1] = costs
+    return parents, np.array(frames, dtype=np.int64), values
+
+
+def _joined(trees: Sequence[_Tree]) -> _Tree:
+    """Put trees together into one in preorder."""
+    starts = np.cumsum([0, *(len(parents) for parents, _, _ in trees)])
+    parents = np.concatenate([
+        np.where(tree[0] >= 0, tree[0] + start, -1) for tree, start in zip(trees, starts[:-1], strict=True)
+    ])  # fmt: skip
+    frames, values = (np.concatenate([tree[part] for tree in trees]) for part in (1, 2))
+    merged = merge(parents, frames, depths_of(parents))
+    costs = np.bincount(merged.places, values, len(merged.parents)).astype(np.float64)
+    return merged.parents, merged.frames, costs
 
 
 def chosen(known: Sequence[str], value: str, where: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from knickpoint.formats.toolbox.file_content import FileContent, ReadingLimits
@@ -131,24 +131,33 @@ def _read_folded(file: FileContent, where: str) -> Profile:
     builder = ProfileBuilder(where)
     frames: dict[str, int] = {}
     samples = 0.0
-    for number, line in enumerate(file.lines, start=1):
-        if not line.strip() or line[:1] == "#":
+    for number, line in enumerate(map(str.rstrip, file.lines), start=1):
+        if not line or line[0] == "#":
             continue
-        found = _FOLDED.fullmatch(line.rstrip())
+        found = _FOLDED.fullmatch(line)
         if found is None:
             raise FormatError(
                 f"expected frames and a number, got {line[:60]!r}",
                 where=f"{where}, line {number}" if where else f"line {number}",
                 remedy="The file is damaged or truncated; record the profile again.",
             )
-        path = found["stack"].split(";") if found["stack"].strip() else []
-        while len(path) > 1 and _PROCESS.fullmatch(path[0]):
+        stack, cost = found["stack"], float(found["cost"])
+        path = stack.split(";") if stack.strip() else []
+        while len(path) > 1 and _is_process(path[0]):
             del path[0]
-        for text in path:
-            if text not in frames:
-                placed = _PLACED.fullmatch(text)
-                frames[text] = builder.frame(placed["name"], placed["file"]) if placed else builder.frame(text)
-        cost = float(found["cost"])
+        try:
+            known = list(map(frames.__getitem__, path))
+        except KeyError:
+            for text in path:
+                if text not in frames:
+                    placed = _PLACED.fullmatch(text)
+                    frames[text] = builder.frame(placed["name"], placed["file"]) if placed else builder.frame(text)
+            known = [frames[text] for text in path]
         samples += cost
-        builder.add_path([frames[text] for text in path], cost, f"line {number}")
+        builder.add_path(known, cost, f"line {number}")
     return builder.build("folded stacks", ValueKind.COUNT, "samples", samples=samples)
+
+
+@lru_cache(maxsize=1_000)
+def _is_process(frame: str) -> bool:
+    return _PROCESS.fullmatch(frame) is not None

@@ -78,27 +78,32 @@ class Scatter:
         """Return the scatter of samples that stand for a cost each (0: not sampled), and of exact values or others."""
         return cls(counting, _SCATTER[exact])
 
-    def half_width(self, before: Floats, after: Floats, doubt: float) -> float:
-        """Return half of the width of the interval of the difference."""
-        count = len(before) + len(after)
-        level = max(float(before.mean()), float(after.mean()), 0.0)
-        freedom = count - 2.0
-        if min(len(before), len(after)) > 1:
-            squares = float(((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum())
-            counted = level * self.counting
-            together = (squares + self.weight * self.shared * counted) / (freedom + self.weight)
-            variance, freedom = max(together, counted), freedom + self.weight
+    def half_widths(self, costs: Sides, doubt: float) -> Floats:
+        """Half of the width of the interval of each function's difference."""
+        sizes = [side.shape[1] for side in costs]
+        level = np.maximum(np.maximum(*(side.mean(axis=1) for side in costs)), 0.0)
+        counted = level * self.counting
+        if min(sizes) > 1:
+            freedom = sum(sizes) - 2 + self.weight
+            squares = sum(((side - side.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for side in costs)
+            variance = np.maximum((squares + self.weight * self.shared * counted) / freedom, counted)
         else:
-            variance, freedom = (level * self.assumed) ** 2 + level * self.counting, _NORMAL
-        spread = variance * (1 / len(before) + 1 / len(after))
-        return student_quantile(1 - doubt / 2, freedom) * math.sqrt(spread) if spread > 0 else 0.0
+            variance, freedom = (level * self.assumed) ** 2 + counted, _NORMAL
+        spread: Floats = np.sqrt(variance * sum(1 / size for size in sizes))
+        return spread * student_quantile(1 - doubt / 2, freedom)
+
+
+def cost_changes(costs: Sides, scatter: Scatter, doubt: float) -> list[CostChange]:
+    """Changes of the mean costs of functions; the interval of each is wrong with the chance ``doubt``."""
+    before, after = (side.mean(axis=1) for side in costs)
+    change, half = after - before, scatter.half_widths(costs, doubt)
+    columns = (before, after, change - half, change + half)
+    return [CostChange(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def cost_change(before: Floats, after: Floats, scatter: Scatter, doubt: float) -> CostChange:
-    """Return the change of the mean cost, whose interval is wrong with the chance ``doubt``."""
-    half = scatter.half_width(before, after, doubt)
-    first, second = float(before.mean()), float(after.mean())
-    return CostChange(first, second, second - first - half, second - first + half)
+    """Change of one mean cost, as :func:`cost_changes` has it."""
+    return cost_changes((before[None, :], after[None, :]), scatter, doubt)[0]
 
 
 def run_speeds(costs: Sides) -> Sides:

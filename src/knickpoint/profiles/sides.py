@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from knickpoint.profiles.profile import Floats, Profile
+from knickpoint.profiles.stack_tree import Ints
 
 _MOST_RENAMED: Final = 50
 """Functions of each side that are looked at for renames, those that cost most."""
@@ -18,6 +19,9 @@ _COMPARED: Final = 60
 _ROUNDS: Final = 4
 _SAME: Final = 0.65
 """How alike two functions must be, of 1, to be one that was renamed."""
+
+_NAME: Final = 0.15
+"""What equal names add to the likeness."""
 
 Pair = tuple[int, int]
 """A function, and the function that is charged for calling it; -1 for none."""
@@ -38,7 +42,7 @@ class Side:
     """The functions of the profiles of one side; each array has a column a profile.
 
     ``called`` splits the own cost of a function by the caller that is charged for it, ``calls`` are the direct callers
-    of each function.
+    of each function. ``places`` has the function of each frame of each profile.
     """
 
     functions: tuple[Function, ...]
@@ -46,6 +50,7 @@ class Side:
     total: Floats
     called: Mapping[Pair, Floats]
     calls: frozenset[Pair]
+    places: tuple[Ints, ...]
 
 
 def side_of(profiles: Sequence[Profile]) -> Side:
@@ -65,30 +70,39 @@ def side_of(profiles: Sequence[Profile]) -> Side:
         rows.append(np.array(row, dtype=np.int64))
     shape = (len(functions), len(profiles))
     own, total = np.zeros(shape), np.zeros(shape)
-    called: dict[Pair, Floats] = {}
-    calls: set[Pair] = set()
+    charges, edges = [], []
     for column, (profile, places) in enumerate(zip(profiles, rows, strict=True)):
         own[places, column], total[places, column] = profile.cost.own, profile.cost.total
-        for pair, cost in _called(profile).items():
-            pair_of_side = (int(places[pair[0]]), int(places[pair[1]]) if pair[1] >= 0 else -1)
-            called.setdefault(pair_of_side, np.zeros(len(profiles)))[column] += cost
-        direct = profile.parents >= 0
-        edges = np.stack([profile.frames[direct], profile.frames[profile.parents[direct]]], axis=1)
-        calls |= {(int(places[callee]), int(places[caller])) for callee, caller in np.unique(edges, axis=0).tolist()}
-    return Side(tuple(functions), own, total, called, frozenset(pair for pair in calls if pair[0] != pair[1]))
+        charges.append(_charges(profile, places, len(functions) + 1))
+        direct = np.flatnonzero(profile.parents >= 0)
+        callees, callers = profile.frames[direct], profile.frames[profile.parents[direct]]
+        edges.append(np.unique(places[callees] * len(functions) + places[callers]))
+    pairs, order = np.unique(np.concatenate([keys for keys, _ in charges]), return_inverse=True)
+    costs = np.zeros((len(pairs), len(profiles)))
+    starts = np.cumsum([0, *(len(keys) for keys, _ in charges)])
+    for column, (_, values) in enumerate(charges):
+        costs[order[starts[column] : starts[column + 1]], column] = values
+    charged, charging = np.divmod(pairs, len(functions) + 1)
+    called = dict(zip(zip(charged.tolist(), (charging - 1).tolist(), strict=True), costs, strict=True))
+    callees, callers = np.divmod(np.unique(np.concatenate(edges)), len(functions))
+    apart = callees != callers
+    calls = frozenset(zip(callees[apart].tolist(), callers[apart].tolist(), strict=True))
+    return Side(tuple(functions), own, total, called, calls, tuple(rows))
 
 
-def _called(profile: Profile) -> Mapping[Pair, float]:
-    """Return the own cost of each function by the caller that is charged for it."""
-    count = len(profile.names) + 1
-    keys, places = np.unique(profile.frames * count + profile.callers + 1, return_inverse=True)
-    costs = np.bincount(places, profile.values, len(keys))
-    functions, callers = keys // count, keys % count - 1
-    drawn = np.bincount(functions, costs, count - 1)
+def _charges(profile: Profile, places: Ints, width: int) -> tuple[Ints, Floats]:
+    """Own cost of each function by the caller that is charged for it, under the key ``function * width + caller + 1``."""
+    callers = np.where(profile.callers >= 0, places[profile.callers], -1)
+    keys, order = np.unique(places[profile.frames] * width + callers + 1, return_inverse=True)
+    costs = np.bincount(order, profile.values, len(keys))
+    functions = keys // width
+    drawn, stated = (np.zeros(width - 1) for _ in range(2))
+    np.add.at(drawn, functions, costs)
+    stated[places] = profile.cost.own
     # Stacks of a call graph are an estimate; what the profile says of a function is not.
-    scale = np.divide(profile.cost.own, drawn, out=np.zeros(count - 1), where=drawn > 0)
-    costs *= scale[functions]
-    return {(int(f), int(c)): cost for f, c, cost in zip(functions, callers, costs.tolist(), strict=True) if cost}
+    costs *= np.divide(stated, drawn, out=np.zeros(width - 1), where=drawn > 0)[functions]
+    kept = costs != 0
+    return keys[kept], costs[kept]
 
 
 # Match the functions of two sides: by name and file, by name where the file moved, and by callers where it was renamed.
@@ -150,6 +164,8 @@ def _match_renamed(matching: _Matching) -> None:
 
     A match makes the callers and calls of others known, so that a few rounds find chains of renamed functions.
     """
+    if not (_costly(matching.base, matching.heads) and _costly(matching.head, matching.bases)):
+        return
     around = [_neighbours(side) for side in (matching.base, matching.head)]
     for _ in range(_ROUNDS):
         left, right = _costly(matching.base, matching.heads), _costly(matching.head, matching.bases)
@@ -192,16 +208,18 @@ def _costly(side: Side, matched: Mapping[int, int]) -> list[int]:
 
 
 def _likeness(matching: _Matching, base: int, head: int, near: Around, far: Around) -> float:
-    """Return the likeness of two functions, from 0 to 1."""
+    """Likeness of two functions, from 0 to 1; 0 where it is below what any match needs."""
     old, new = matching.base.functions[base], matching.head.functions[head]
     costs = sorted([float(matching.base.total[base].mean()), float(matching.head.total[head].mean())])
-    return (
+    likeness = (
         0.3 * _shared(near[0], far[0])
         + 0.2 * _shared(near[1], far[1])
         + 0.2 * (costs[0] / costs[1] if costs[1] else 0.0)
         + 0.15 * (_last_names(old.file, 1) == _last_names(new.file, 1))
-        + 0.15 * SequenceMatcher(None, old.name[-_COMPARED:], new.name[-_COMPARED:]).ratio()
     )
+    if likeness < _SAME - _NAME:
+        return 0.0  # no name makes them alike
+    return likeness + _NAME * SequenceMatcher(None, old.name[-_COMPARED:], new.name[-_COMPARED:]).ratio()
 
 
 def _shared(one: frozenset[int], other: frozenset[int]) -> float:

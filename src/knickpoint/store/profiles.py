@@ -23,7 +23,7 @@ from knickpoint.store.tables.profiles import cause as cause_table
 from knickpoint.store.tables.profiles import profile as table
 from knickpoint.store.tables.profiles import profile_content
 
-_LEVEL: Final = 9
+_LEVEL: Final = 6
 _MOST_NAMED: Final = 500
 """Benchmarks that a question names; more are chosen from all."""
 
