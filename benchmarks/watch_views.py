@@ -12,7 +12,7 @@ import numpy as np
 
 from knickpoint.model.settlement import DEFAULT_RULE
 from knickpoint.watch.detection.judged_rows import SettledSteps, Shard, detect_shard
-from knickpoint.watch.detection.settlement import ViewCache
+from knickpoint.watch.detection.sightings import ViewCache
 from table import Reach, Row
 
 __all__ = ["view_rows"]

@@ -14,8 +14,8 @@ from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.store import EventKind, unpack_ids
 from knickpoint.store.findings.tickets import Ticket
+from knickpoint.watch.alert_run.persistence import RunSummary
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.alert_run.run_summary import RunSummary
 from knickpoint.watch.triage.decisions import Targets, decide, undo
 
 _ALERTS = (Alert("quick", method="threshold"),)

@@ -19,8 +19,8 @@ from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite, Store, create_store, open_store
+from knickpoint.watch.alert_run.persistence import RunSummary
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.alert_run.run_summary import RunSummary
 
 QUICK = Alert("quick", method="threshold")
 """An alert that finds every jump of 5 % as soon as one value shows it."""

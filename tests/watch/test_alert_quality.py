@@ -21,16 +21,20 @@ from knickpoint.model.change_point import Condition, Status, SuspectRange
 from knickpoint.model.quality import MissedChange
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.missed_changes import mark_missed
-from knickpoint.watch.quality.alert_table import (
+from knickpoint.watch.quality.report import (
+    LabelDoubt,
     MissedMark,
+    Period,
     Rate,
     alert_rows,
+    audit_labels,
     delay_to_decision,
     delay_to_finding,
+    measure_quality,
+    noisiest_traces,
     row_of,
+    traces_for_share,
 )
-from knickpoint.watch.quality.report import LabelDoubt, Period, audit_labels, measure_quality
-from knickpoint.watch.quality.traces import noisiest_traces, traces_for_share
 from knickpoint.watch.triage.decisions import Targets, decide, merge, split, undo
 
 from .conftest import QUICK, World, copied, levels

@@ -9,13 +9,13 @@ from knickpoint.model.change_point import ChangePoint, Condition, Direction, Sta
 from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.settlement import DEFAULT_RULE, Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
-from knickpoint.watch.announcements.decisions import Side
 from knickpoint.watch.announcements.transitions import (
     TRANSITIONS,
     ChainState,
     Members,
     Said,
     Shown,
+    Side,
     released,
     shown,
     transition,

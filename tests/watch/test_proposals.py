@@ -17,7 +17,7 @@ from knickpoint.model.quality import FindingRecord, ProposalKind
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.quality.corpus import COLUMNS, corpus_rows
 from knickpoint.watch.quality.proposals import Proposal, propose
-from knickpoint.watch.quality.traces import detectable_change, detectable_size, noisiest_traces, smallest_changes
+from knickpoint.watch.quality.report import detectable_change, detectable_size, noisiest_traces, smallest_changes
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, levels

@@ -15,7 +15,7 @@ from knickpoint.detect import find_steps_many
 from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.settlement import DEFAULT_RULE, SETTLED, Certainty, Settlement, SettleRule
 from knickpoint.model.step import Step
-from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
+from knickpoint.watch.detection.sightings import settle_by_count, settle_steps
 
 from .conftest import QUICK, World, copied, levels
 

@@ -32,15 +32,15 @@ from knickpoint.store import (
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.detection import trace_detection
 from knickpoint.watch.detection.judged_rows import JudgedRows
-from knickpoint.watch.detection.stored_shards import (
+from knickpoint.watch.detection.trace_detection import (
     StoredShard,
     StoredWindow,
     UnreadStore,
+    detect_traces,
     judge_stored_shard,
     shard_ids,
     store_reference,
 )
-from knickpoint.watch.detection.trace_detection import detect_traces
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.newest_values import NewestShard, judge_newest_early, judge_newest_values
 from knickpoint.work import Dask, Place, Processes, Runner, Serial

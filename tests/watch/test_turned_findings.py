@@ -14,9 +14,9 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.unit_names import Better
 from knickpoint.store import RunWrite, open_store
+from knickpoint.watch.alert_run.persistence import RunSummary
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.alert_run.run_plan import turned_traces
-from knickpoint.watch.alert_run.run_summary import RunSummary
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import QUICK, World, levels

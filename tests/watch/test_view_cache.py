@@ -13,7 +13,7 @@ from knickpoint.detect import find_steps_many
 from knickpoint.model.settlement import DEFAULT_RULE, SettleRule
 from knickpoint.model.step import Step
 from knickpoint.watch.detection.judged_rows import CachingRunner, Shard, detect_shard
-from knickpoint.watch.detection.settlement import ViewCache, settle_steps
+from knickpoint.watch.detection.sightings import ViewCache, settle_steps
 from knickpoint.watch.identity import StepLocation
 
 Floats = NDArray[np.floating[Any]]

@@ -29,9 +29,18 @@ from knickpoint.model.quality import FindingRecord, ListedMissedChange, Proposal
 from knickpoint.model.step import Movement
 from knickpoint.store import Store
 from knickpoint.watch.missed_changes import list_missed, mark_missed, unmark_missed
-from knickpoint.watch.quality.alert_table import AlertRow, Rate
-from knickpoint.watch.quality.report import AuditedList, LabelDoubt, Period, list_records, measure_quality
-from knickpoint.watch.quality.traces import DetectableChange, NoisyTrace, smallest_changes
+from knickpoint.watch.quality.report import (
+    AlertRow,
+    AuditedList,
+    DetectableChange,
+    LabelDoubt,
+    NoisyTrace,
+    Period,
+    Rate,
+    list_records,
+    measure_quality,
+    smallest_changes,
+)
 
 # Alert quality: what people decided about the findings of each alert, and what the alerts missed.
 

@@ -13,8 +13,8 @@ from knickpoint.instance.instance import Instance
 from knickpoint.instance.quarantine import quarantine_suspect_results
 from knickpoint.model.access import AuditKind
 from knickpoint.model.plain_text import counted
+from knickpoint.watch.alert_run.persistence import RunSummary
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.alert_run.run_summary import RunSummary
 
 if TYPE_CHECKING:
     from knickpoint.history import Git

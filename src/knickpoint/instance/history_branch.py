@@ -20,7 +20,7 @@ from knickpoint.instance.backup import STORE_COPY, restore_files
 from knickpoint.instance.config import CONFIG_FILE
 from knickpoint.instance.instance import Instance, create_instance, open_instance
 from knickpoint.model.errors import ConfigError, ServiceError
-from knickpoint.watch.alert_run.run_summary import RunSummary
+from knickpoint.watch.alert_run.persistence import RunSummary
 
 _MOST_ATTEMPTS: Final = 20
 """Each failed push means that another job succeeded, so that this many jobs may push at the same time."""

@@ -23,7 +23,7 @@ from knickpoint.instance.instance import Instance, create_instance, open_instanc
 from knickpoint.model.errors import FormatError, HistoryError, InputError, ServiceError
 from knickpoint.model.plain_text import counted
 from knickpoint.outgoing import OutgoingRule, fetch
-from knickpoint.watch.alert_run.run_summary import RunSummary
+from knickpoint.watch.alert_run.persistence import RunSummary
 
 # What another tool left: its results files, wherever they stand.
 

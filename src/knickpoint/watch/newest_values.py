@@ -28,7 +28,7 @@ from knickpoint.model.frame import Trace
 from knickpoint.model.judged_benchmark import NewestVerdict
 from knickpoint.model.step import Verdict
 from knickpoint.store import Store, StoreReference, open_reference
-from knickpoint.watch.detection.stored_shards import UnreadStore, shard_ids, store_reference
+from knickpoint.watch.detection.trace_detection import UnreadStore, shard_ids, store_reference
 from knickpoint.work import Runner
 
 NEAREST: Final = 200

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from knickpoint.store import Store
     from knickpoint.watch.backtest.backtest import Backtest
     from knickpoint.watch.backtest.score import ScoredFinding
-    from knickpoint.watch.quality.alert_table import Rate
+    from knickpoint.watch.quality.report import Rate
 
 
 def _share(value: float | None) -> str:
@@ -179,7 +179,7 @@ def _past(
 def _corpus(stack: ExitStack, place: str, alerts: Iterable[Alert]) -> Iterator[Backtest]:
     """Replay the series of the corpus at ``place``."""
     from knickpoint.watch.backtest.backtest import backtest_history
-    from knickpoint.watch.backtest.corpus_reader import read_corpus
+    from knickpoint.watch.backtest.history import read_corpus
 
     with click.open_file(place, encoding="utf-8", errors="replace") as lines:
         parts = read_corpus(lines, place)

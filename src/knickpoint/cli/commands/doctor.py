@@ -226,7 +226,7 @@ def _schedules(instance: Instance) -> Iterator[Row]:
 
 def _alerts(instance: Instance) -> Iterator[Row]:
     from knickpoint.watch.alert_config.alert_health import health_of_alerts
-    from knickpoint.watch.alert_run.run_summary import REWATCH, unwatched_text
+    from knickpoint.watch.alert_run.persistence import REWATCH, unwatched_text
 
     lost = instance.store.findings.unwatched_lately(instance.store.commits.repositories())
     if lost:

@@ -22,10 +22,16 @@ if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.model.quality import ProposalDecision
     from knickpoint.watch.backtest.preview import ReplayedCounts
-    from knickpoint.watch.quality.alert_table import AlertRow, Rate
     from knickpoint.watch.quality.proposals import Proposal
-    from knickpoint.watch.quality.report import AuditedList, Period, QualityReport
-    from knickpoint.watch.quality.traces import DetectableChange, NoisyTrace
+    from knickpoint.watch.quality.report import (
+        AlertRow,
+        AuditedList,
+        DetectableChange,
+        NoisyTrace,
+        Period,
+        QualityReport,
+        Rate,
+    )
 
 
 # The options ``--since`` and ``--until`` of the commands about alert quality.
@@ -249,8 +255,7 @@ def traces(*, limit: int, since: str, until: str, instance: str | None, output: 
 
     The smallest change is that which 20 new values of the trace could show, relative to its level.
     """
-    from knickpoint.watch.quality.report import measure_quality
-    from knickpoint.watch.quality.traces import smallest_changes
+    from knickpoint.watch.quality.report import measure_quality, smallest_changes
 
     with open_chosen_instance(instance) as opened:
         store, repositories = opened.store, opened.store.commits.repositories()

@@ -13,14 +13,14 @@ from knickpoint.cli.terminal import Progress, note
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
-    from knickpoint.watch.alert_run.run_summary import RunSummary
+    from knickpoint.watch.alert_run.persistence import RunSummary
 
 _COUNTS = ("traces", "new", "moved", "gone", "returned", "recovered", "turned", "unturned")
 
 
 def summary_lines(summary: RunSummary) -> list[str]:
     """Return the result of a run as lines for people."""
-    from knickpoint.watch.alert_run.run_summary import REWATCH, unwatched_text
+    from knickpoint.watch.alert_run.persistence import REWATCH, unwatched_text
 
     lines = _result_lines(summary)
     if summary.turned:

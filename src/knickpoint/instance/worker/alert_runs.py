@@ -168,8 +168,8 @@ class AlertRuns:
         *,
         resting: Sequence[str],
     ) -> bool:
+        from knickpoint.watch.alert_run.persistence import REWATCH, unwatched_text
         from knickpoint.watch.alert_run.run import run_alerts
-        from knickpoint.watch.alert_run.run_summary import REWATCH, unwatched_text
 
         summary = run_alerts(
             self.instance.store,

@@ -19,7 +19,7 @@ from knickpoint.notify.channel import DeliveryError, RefusedError
 from knickpoint.notify.trackers.tracker_channel import GONE, Issue, TrackerChannel, changes_of_ticket, read_block
 from knickpoint.store import Store
 from knickpoint.store.findings.tickets import Ticket
-from knickpoint.watch.announcements.places import Places
+from knickpoint.watch.announcements.due_findings import Places
 from knickpoint.watch.lines import Lines
 from knickpoint.watch.triage.tickets import compare_fix
 

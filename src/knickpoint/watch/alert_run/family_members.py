@@ -29,8 +29,7 @@ from knickpoint.watch.alert_run.alert_job import AlertJob
 from knickpoint.watch.alert_run.comparison import TraceComparison
 from knickpoint.watch.detection.alert_settings import GroupKey, asks_family, find_reference, group_key, watched_traces
 from knickpoint.watch.detection.filters import refusal
-from knickpoint.watch.detection.settlement import settle_by_count
-from knickpoint.watch.detection.sightings import sightings_of
+from knickpoint.watch.detection.sightings import settle_by_count, sightings_of
 from knickpoint.watch.lines import Lines
 
 _MOST: Final = 2_000

@@ -40,7 +40,7 @@ from knickpoint.watch.alert_run.comparison import (
 )
 from knickpoint.watch.alert_run.family_members import complete_families
 from knickpoint.watch.alert_run.kept_clusters import drifted_points, keep_clusters
-from knickpoint.watch.alert_run.persistence import PersistedChanges, persist_changes
+from knickpoint.watch.alert_run.persistence import JobResult, PersistedChanges, RunSummary, persist_changes
 from knickpoint.watch.alert_run.run_plan import (
     RepositoryPlan,
     RunRequest,
@@ -50,7 +50,6 @@ from knickpoint.watch.alert_run.run_plan import (
     turned_traces,
     unable_alerts,
 )
-from knickpoint.watch.alert_run.run_summary import JobResult, RunSummary
 from knickpoint.watch.announcements.announcer import announce
 from knickpoint.watch.changes.membership import RegroupedChanges, regroup
 from knickpoint.watch.lines import Lines

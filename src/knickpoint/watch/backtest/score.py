@@ -14,7 +14,7 @@ from knickpoint.model.quality import Label
 from knickpoint.watch.backtest.history import PlacedLabel, ReplayHistory
 from knickpoint.watch.backtest.replay import Replay, ReplayedFinding
 from knickpoint.watch.identity import StepLocation, match_points
-from knickpoint.watch.quality.alert_table import Rate
+from knickpoint.watch.quality.report import Rate
 
 
 class Outcome(Enum):

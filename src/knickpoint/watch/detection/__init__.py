@@ -25,18 +25,18 @@ The stages in the order in which values pass them:
 2. ``digests`` leaves out traces in which the alert would find the same as before; ``watch/alert_run`` asks it. Whole
    chunks are compared first, without reading values (``unchanged_traces``), then single traces (``changed_traces``).
 3. ``trace_detection`` chooses where to judge. Values are read here and sent as a ``Shard``, or ids are sent as a
-   ``StoredShard`` to workers that can read the store (``stored_shards``).
+   ``StoredShard`` to workers that can read the store.
 4. ``commit_values`` replaces points by what the samples say, where the alert asks for samples or a summary.
 5. ``judged_rows`` blanks what lies before the window of the alert, and runs the method (``detect_shard``).
-6. ``settlement`` says which steps are settled: by the evidence of the newest values, or because detection without them
+6. ``sightings`` says which steps are settled: by the evidence of the newest values, or because detection without them
    still finds the step.
-7. ``sightings`` turns columns of the frame into commits, and adds levels, direction and condition.
+7. It turns columns of the frame into commits, and adds levels, direction and condition.
 8. ``digests`` again: ``judged_rows`` keeps, for the next run, the digest of all that was used.
 9. ``filters`` applies direction, least effect, least change, and the least number of traces that moved together.
 
 Methods that judge several traces together take another way from 3 to 8. ``clusters.detect_group`` reads a whole group
-and runs the method; one of the kind ``GROUP`` runs in windows, which ``stored_shards.SharedWindows`` can send to a
-cluster. ``member_checks`` decides which traces belong to each step. Steps are then settled by the number of values
+and runs the method; one of the kind ``GROUP`` runs in windows, which ``trace_detection.SharedWindows`` can send to
+a cluster. ``member_checks`` decides which traces belong to each step. Steps are then settled by the number of values
 behind them alone.
 
 Invariants between the stages:

@@ -31,8 +31,7 @@ from knickpoint.watch.detection.alert_settings import (
 from knickpoint.watch.detection.clusters import GroupClusters, GroupDetection
 from knickpoint.watch.detection.commit_values import read_commit_values, sample_digests, with_commit_values
 from knickpoint.watch.detection.digests import Digester, content_digests, group_digest
-from knickpoint.watch.detection.settlement import ViewCache, settle_by_count, settle_steps
-from knickpoint.watch.detection.sightings import sightings_of
+from knickpoint.watch.detection.sightings import ViewCache, settle_by_count, settle_steps, sightings_of
 from knickpoint.watch.lines import Lines
 from knickpoint.work import Serial
 

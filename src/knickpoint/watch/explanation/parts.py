@@ -32,7 +32,7 @@ from knickpoint.watch.detection.alert_settings import (
 )
 from knickpoint.watch.detection.clusters import prepare_group
 from knickpoint.watch.detection.commit_values import read_commit_values, with_commit_values
-from knickpoint.watch.detection.settlement import settle_by_count, settle_steps
+from knickpoint.watch.detection.sightings import settle_by_count, settle_steps
 
 # Name what explains the modes of a trace that flips between levels: a fact of its runs, such as the machine or the
 # runner.

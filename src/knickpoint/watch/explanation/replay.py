@@ -32,8 +32,7 @@ from knickpoint.watch.alert_validation import missing_reference, reason_against,
 from knickpoint.watch.bisections import bisection_text
 from knickpoint.watch.detection.alert_settings import find_reference, watched_traces
 from knickpoint.watch.detection.filters import refusal
-from knickpoint.watch.detection.settlement import evidence_of
-from knickpoint.watch.detection.sightings import sightings_of
+from knickpoint.watch.detection.sightings import evidence_of, sightings_of
 from knickpoint.watch.explanation.parts import (
     AlertExplanation,
     ExplainedBisection,
