@@ -14,7 +14,7 @@ from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_ins
 from knickpoint.instance.notifications import Notifications
 from knickpoint.model.notification import DeliveryState, NotificationKind
 from knickpoint.notify.planner import newest_failure
-from knickpoint.store.findings.alert_runs import AlertRun
+from knickpoint.store.findings.alert_definitions import AlertRun
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from knickpoint.notify.planner import Heard, bundle
 from knickpoint.notify.recipients import read_schedule
 from knickpoint.notify.settings import ChannelKind, ChannelSettings, NotifySettings
 from knickpoint.store import Store, create_store
-from knickpoint.store.findings.suspects import RankedChange
+from knickpoint.store.findings.statements import RankedChange
 
 _HOUR = 3600.0
 _ROOM = ChannelSettings("room", ChannelKind.CHAT)

@@ -28,7 +28,7 @@ from knickpoint.server import create_app
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.store import Store, create_store, open_store
 from knickpoint.store.data_changes import HOUSEKEEPING
-from knickpoint.store.events.payloads import EventKind, FindingsChanged
+from knickpoint.store.events.outbox import EventKind, FindingsChanged
 
 _NUMBERS = count()
 

@@ -54,8 +54,7 @@ def test_a_route_takes_no_store() -> None:
 def test_each_method_exists() -> None:
     from knickpoint.store.commits.commits import Commits
     from knickpoint.store.findings.findings import Findings
-    from knickpoint.store.traces.shortcuts import Shortcuts
-    from knickpoint.store.traces.traces import Traces
+    from knickpoint.store.traces.traces import Shortcuts, Traces
 
     areas = {"commits": Commits, "findings": Findings, "shortcuts": Shortcuts, "traces": Traces}
     assert all(hasattr(areas[area], method) for area, method in REACHING)

@@ -24,7 +24,7 @@ from tests.examples import examples
 from knickpoint.model.commit import Commit
 from knickpoint.model.frame import Trace
 from knickpoint.store import RunKind, create_store, open_store
-from knickpoint.store.points import layout_cache as cache_module
+from knickpoint.store.points import layouts as cache_module
 from knickpoint.store.points import point_writer as writer_module
 from knickpoint.store.points import write_plan as plan_module
 

@@ -12,7 +12,7 @@ from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
 from knickpoint.model.alert_settings import alert_from
 from knickpoint.model.change import Change
 from knickpoint.model.errors import ConfigError
-from knickpoint.store.findings.alert_runs import AlertRun
+from knickpoint.store.findings.alert_definitions import AlertRun
 from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.alert_config.alert_health import health_of_alerts
 from knickpoint.watch.alert_validation import check_alert, check_references

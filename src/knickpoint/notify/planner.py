@@ -33,7 +33,7 @@ from knickpoint.model.suspects import Suspects
 from knickpoint.notify.recipients import AUTOMATIC, TRACKERS, Audience, AuthorOfSuspect, Schedule
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.store import Store
-from knickpoint.store.findings.alert_runs import AlertRun
+from knickpoint.store.findings.alert_definitions import AlertRun
 from knickpoint.store.findings.tickets import change_thread
 
 # Put what a recipient hears of into deliveries: one for each change, or digests. All functions are pure.

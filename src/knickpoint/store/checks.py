@@ -15,7 +15,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.pull_request_check import PullRequestCheck
 from knickpoint.store.array_codec import checked, moment, pack, stored_json, unpack
 from knickpoint.store.database import Database
-from knickpoint.store.tables.checks import pull_request_check as table
+from knickpoint.store.tables.access import pull_request_check as table
 
 _KEPT: Final = timedelta(days=30)
 

@@ -19,9 +19,9 @@ from knickpoint.model.params import decode_key
 from knickpoint.store.array_codec import decompressed, stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables.findings import change
-from knickpoint.store.tables.profiles import cause as cause_table
-from knickpoint.store.tables.profiles import profile as table
-from knickpoint.store.tables.profiles import profile_content
+from knickpoint.store.tables.points import cause as cause_table
+from knickpoint.store.tables.points import profile as table
+from knickpoint.store.tables.points import profile_content
 
 _LEVEL: Final = 6
 _MOST_NAMED: Final = 500

@@ -32,11 +32,9 @@ from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.events.outbox import Outbox
 from knickpoint.store.events.workers import WorkerTable
-from knickpoint.store.findings.boundaries import Boundaries
 from knickpoint.store.findings.findings import Findings
-from knickpoint.store.findings.rewrites import Rewrites
-from knickpoint.store.notifications.notifications import Notifications
-from knickpoint.store.notifications.problems import Problems
+from knickpoint.store.findings.rewrites import Boundaries, Rewrites
+from knickpoint.store.notifications import Notifications, Problems
 from knickpoint.store.points.file_ledger import Ledger
 from knickpoint.store.points.frames import Frames
 from knickpoint.store.points.integrity import IntegrityReport, check_integrity, without_damage
@@ -47,8 +45,7 @@ from knickpoint.store.points.sealer import Sealed, Sealer
 from knickpoint.store.profiles import ProfileTable
 from knickpoint.store.quarantines import Quarantines
 from knickpoint.store.schedules import ScheduledProbes
-from knickpoint.store.traces.shortcuts import Shortcuts
-from knickpoint.store.traces.traces import Traces
+from knickpoint.store.traces.traces import Shortcuts, Traces
 
 
 class Store:

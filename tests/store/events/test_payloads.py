@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from knickpoint.store.events.payloads import (
+from knickpoint.store.events.outbox import (
     BoundaryMoved,
     EventKind,
     FindingsChanged,

@@ -5,7 +5,7 @@ import time
 from sqlalchemy import update
 
 from knickpoint.store import Store
-from knickpoint.store.tables.events import worker
+from knickpoint.store.tables.access import worker
 
 
 def test_a_worker_is_listed_until_it_is_removed(store: Store) -> None:

@@ -28,7 +28,7 @@ from knickpoint.model.step import StableRegion
 from knickpoint.model.unit_names import Better
 from knickpoint.store import RunWrite, Store
 from knickpoint.store.array_codec import moment
-from knickpoint.store.findings.alert_runs import AlertRun
+from knickpoint.store.findings.alert_definitions import AlertRun
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.groups import Membership
 from knickpoint.store.findings.rows import step_values
@@ -277,8 +277,8 @@ def test_alerts_are_stored_as_given(store: Store) -> None:
 def test_runs_over_events_are_forgotten_sooner_than_runs_over_everything(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knickpoint.store.findings.alert_runs._EVENTS_KEPT", 3)
-    monkeypatch.setattr("knickpoint.store.findings.alert_runs._RUNS_KEPT", 8)
+    monkeypatch.setattr("knickpoint.store.findings.alert_definitions._EVENTS_KEPT", 3)
+    monkeypatch.setattr("knickpoint.store.findings.alert_definitions._RUNS_KEPT", 8)
     run = AlertRun("a", moment(1e9), 0.5, complete=True, traces=3, kept=1, added=2, lost=0)
     for number in range(12):
         store.findings.alert_runs.record([replace(run, complete=number % 6 == 0)])

@@ -11,9 +11,9 @@ from tests.store.conftest import Bench
 
 from knickpoint.model.errors import InputError
 from knickpoint.store import EventKind, RunKind, open_store, unpack_ids
-from knickpoint.store.points import layout_cache as cache_module
+from knickpoint.store.points import layouts as cache_module
 from knickpoint.store.points import point_writer as writer_module
-from knickpoint.store.points.layout_cache import LayoutCache, LayoutDigest
+from knickpoint.store.points.layouts import LayoutCache, LayoutDigest
 from knickpoint.store.points.tile_codec import encode_ids, segment_points
 
 pytestmark = pytest.mark.alike

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from tests.examples import examples
 from tests.store.conftest import Bench
 
-from knickpoint.store.points.frame_matrix import FrameMatrix
-from knickpoint.store.points.frames import TileSlices
+from knickpoint.store.points.frames import FrameMatrix, TileSlices
 from knickpoint.store.points.tile_codec import RowChecks
 
 pytestmark = pytest.mark.alike

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart, joined_parts
 from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
-from knickpoint.store.tables.events import worker as table
+from knickpoint.store.tables.access import worker as table
 
 _KEPT_SECONDS: Final = 86_400.0
 """How long a worker that no longer reports is remembered."""

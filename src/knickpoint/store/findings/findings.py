@@ -25,8 +25,7 @@ from knickpoint.model.settlement import FindingKind
 from knickpoint.model.statement import ChangeDirection
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
-from knickpoint.store.findings.alert_definitions import AlertDefinitions, ProposalDecisions
-from knickpoint.store.findings.alert_runs import AlertRuns
+from knickpoint.store.findings.alert_definitions import AlertDefinitions, AlertRuns, ProposalDecisions
 from knickpoint.store.findings.announcements import AnnouncementLedger
 from knickpoint.store.findings.change_list import (
     Page,
@@ -41,15 +40,13 @@ from knickpoint.store.findings.change_list import (
     members_after,
     tally_changes,
 )
-from knickpoint.store.findings.clusters import ClusterTable
 from knickpoint.store.findings.groups import GroupTable, refresh_changes_of
 from knickpoint.store.findings.point_updates import AlertsInForce, write_point_updates
 from knickpoint.store.findings.records import FindingRecords, MissedChangeTable
 from knickpoint.store.findings.rows import change_point_of, known_point_of, names_of
 from knickpoint.store.findings.selection import ChangeMarks, Selection
-from knickpoint.store.findings.sightings import DigestTable, NewestVerdicts, SightingTable
-from knickpoint.store.findings.statements import StatementTable
-from knickpoint.store.findings.suspects import SuspectTable
+from knickpoint.store.findings.sightings import ClusterTable, DigestTable, NewestVerdicts, SightingTable
+from knickpoint.store.findings.statements import StatementTable, SuspectTable
 from knickpoint.store.findings.tickets import TicketTable, TrackerTicketTable
 from knickpoint.store.findings.triage_log import TriageLog
 from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change, change_point, decision, sighting

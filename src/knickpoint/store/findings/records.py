@@ -18,7 +18,7 @@ from knickpoint.model.settlement import FindingKind
 from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import names_of, next_id, number_or_nan
-from knickpoint.store.tables.alerts import missed_change as table
+from knickpoint.store.tables.announcements import missed_change as table
 from knickpoint.store.tables.commits import commit
 from knickpoint.store.tables.findings import change, change_point, decision, sighting
 

@@ -26,7 +26,7 @@ A write passes these stages; ``Runs.write`` calls them in this order:
 
 1. ``run_results.check_samples`` refuses samples that are not finite, and measured results without any.
 2. ``run_table`` finds the runs that are stored under the same identities; those with the same content end here.
-3. ``run_resolver`` gives each result its trace and unit. A *layout* is all of a run but its values: ``layout_cache``
+3. ``run_resolver`` gives each result its trace and unit. A *layout* is all of a run but its values: ``layouts``
    finds the traces of a known layout by one digest, and ``layouts`` holds what its runs have in common.
 4. ``run_results`` joins the samples of each trace, sorts by trace and converts units.
 5. ``stored_commits`` reads the parts of stored runs that the write replaces, or that share a trace with it.
@@ -42,7 +42,7 @@ Points lie in three layers, and the layer in front wins:
 
 ``tiles`` writes the upper two layers. ``sealer`` moves their points into the lowest one (``tile_merge`` merges) when
 newer commits follow, or as soon as small runs fill a block of 64 commits. ``tile_codec`` has the bytes and checksums of
-all three. A read goes through ``frames``, which puts the layers into a ``frame_matrix`` from the back to the front.
+all three. A read goes through ``frames``, which puts the layers into a matrix from the back to the front.
 
 Invariants between the stages:
 

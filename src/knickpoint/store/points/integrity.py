@@ -22,11 +22,11 @@ from knickpoint.store.array_codec import is_damaged, unpack
 from knickpoint.store.database import Database
 from knickpoint.store.points.tile_codec import RowName, hot_name, part_name, row_checksum, sealed_name, segment_name
 from knickpoint.store.tables import metadata
+from knickpoint.store.tables.commits import chunk as chunk_table
 from knickpoint.store.tables.commits import commit as commit_table
 from knickpoint.store.tables.commits import line as line_table
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.points import hot, part, sealed, segment
-from knickpoint.store.tables.traces import chunk as chunk_table
 from knickpoint.store.traces.trace_chunks import CHUNK
 
 _ROWS_AT_ONCE: Final = 200

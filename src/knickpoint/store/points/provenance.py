@@ -18,8 +18,8 @@ from knickpoint.store.points.parts import Part, PartRow, converted
 from knickpoint.store.points.run_table import WithheldRuns
 from knickpoint.store.points.tile_codec import DamagedRowError, RowChecks, part_name
 from knickpoint.store.points.tiles import Tiles
+from knickpoint.store.tables.commits import chunk as chunk_table
 from knickpoint.store.tables.points import part as table
-from knickpoint.store.tables.traces import chunk as chunk_table
 from knickpoint.store.traces.trace_chunks import CHUNK
 from knickpoint.store.traces.traces import predecessors
 

@@ -15,8 +15,7 @@ from sqlalchemy import Connection
 
 from knickpoint.model.report import Outcome, ResultTable
 from knickpoint.store.database import Database
-from knickpoint.store.points.layout_cache import LayoutCache, LayoutDigest, LayoutTraces
-from knickpoint.store.points.layouts import Layout, layout_of
+from knickpoint.store.points.layouts import Layout, LayoutCache, LayoutDigest, LayoutTraces, layout_of
 from knickpoint.store.points.run_results import RunResults, fill_template, gather
 from knickpoint.store.traces.trace_requests import TraceRequests
 from knickpoint.store.traces.trace_resolver import TraceResolver

@@ -41,9 +41,9 @@ from knickpoint.store.points.tile_merge import (
     group_segments,
     merge_tiles,
 )
+from knickpoint.store.tables.commits import chunk as chunk_table
 from knickpoint.store.tables.commits import repository as repository_table
 from knickpoint.store.tables.points import hot, sealed, segment
-from knickpoint.store.tables.traces import chunk as chunk_table
 from knickpoint.store.traces.trace_chunks import CHUNK
 
 _CHUNKS_AT_ONCE: Final = 64

@@ -38,9 +38,9 @@ from knickpoint.store.points.tile_codec import (
     segment_points,
     sparse_points,
 )
+from knickpoint.store.tables.commits import chunk as chunk_table
 from knickpoint.store.tables.points import hot, sealed, segment
 from knickpoint.store.tables.points import part as run_part
-from knickpoint.store.tables.traces import chunk as chunk_table
 from knickpoint.store.traces.trace_chunks import CHUNK
 
 _OVER: Final = (

@@ -2,34 +2,7 @@
 
 from __future__ import annotations
 
-from knickpoint.store.tables import (
-    access,
-    alerts,
-    announcements,
-    base,
-    bisections,
-    checks,
-    commits,
-    events,
-    findings,
-    points,
-    profiles,
-    traces,
-)
+from knickpoint.store.tables import access, announcements, base, bisections, commits, findings, points
 from knickpoint.store.tables.base import metadata
 
-__all__ = [
-    "access",
-    "alerts",
-    "announcements",
-    "base",
-    "bisections",
-    "checks",
-    "commits",
-    "events",
-    "findings",
-    "metadata",
-    "points",
-    "profiles",
-    "traces",
-]
+__all__ = ["access", "announcements", "base", "bisections", "commits", "findings", "metadata", "points"]

@@ -26,8 +26,8 @@ from sqlalchemy import Connection, func, select
 from knickpoint.budget import check_time, deadline_error, remaining_seconds
 from knickpoint.model.query import Query
 from knickpoint.store.database import Database
-from knickpoint.store.tables import traces as tables
-from knickpoint.store.tables.traces import counter
+from knickpoint.store.tables import commits as tables
+from knickpoint.store.tables.commits import counter
 from knickpoint.store.traces.vocabulary import (
     AcceptedCodes,
     FoundCodes,

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from knickpoint.model.unit_names import Better
 from knickpoint.store.database import Database
-from knickpoint.store.tables.traces import identity as table
+from knickpoint.store.tables.commits import identity as table
 from knickpoint.store.traces.units import StoredUnit
 
 # Find traces by key: one row a trace, reached by the digest of the key and the dimension of the values.

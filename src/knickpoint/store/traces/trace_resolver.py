@@ -16,8 +16,8 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from knickpoint.store.array_codec import checked, pack, unpack
 from knickpoint.store.database import Database
-from knickpoint.store.tables import traces as tables
-from knickpoint.store.tables.traces import counter
+from knickpoint.store.tables import commits as tables
+from knickpoint.store.tables.commits import counter
 from knickpoint.store.traces.trace_chunks import CHUNK, extended, free_places
 from knickpoint.store.traces.trace_requests import (
     UNKNOWN,

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from knickpoint.model.unit import Unit, read_unit
 from knickpoint.store.database import Database
-from knickpoint.store.tables.traces import unit as table
+from knickpoint.store.tables.commits import unit as table
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from knickpoint.model.errors import ParamsError
 from knickpoint.model.params import decode_key
 from knickpoint.store.array_codec import unpack
 from knickpoint.store.database import Database
-from knickpoint.store.tables import traces as tables
-from knickpoint.store.tables.traces import param_name, param_value
+from knickpoint.store.tables import commits as tables
+from knickpoint.store.tables.commits import param_name, param_value
 from knickpoint.store.traces.trace_chunks import CHUNK
 from knickpoint.store.traces.trace_requests import digest_each
 

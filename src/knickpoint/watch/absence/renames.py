@@ -19,7 +19,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.params import decode_key
 from knickpoint.store import Store
-from knickpoint.store.events.payloads import TracesChanged, pack_ids
+from knickpoint.store.events.outbox import TracesChanged, pack_ids
 from knickpoint.watch.absence.missing_traces import Absences
 
 # Accept a rename, and take it back: the new trace continues the old one, and no stored value changes.

@@ -23,7 +23,7 @@ from knickpoint.model.change_point import (
 from knickpoint.model.commit import Repository
 from knickpoint.model.plain_text import counted
 from knickpoint.store import Store
-from knickpoint.store.findings.alert_runs import AlertRun
+from knickpoint.store.findings.alert_definitions import AlertRun
 from knickpoint.store.findings.rows import stored_step
 from knickpoint.watch.alert_run.alert_job import AlertJob
 from knickpoint.watch.alert_run.comparison import AlertComparison, TraceComparison

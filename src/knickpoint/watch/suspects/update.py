@@ -20,7 +20,7 @@ from knickpoint.model.query import parse_query
 from knickpoint.model.suspects import CommitFiles, Suspect, SuspectFacts, Suspects
 from knickpoint.store import Store
 from knickpoint.store.bisections import StoredBisection
-from knickpoint.store.findings.suspects import RankedChange
+from knickpoint.store.findings.statements import RankedChange
 from knickpoint.store.profiles import StoredCause
 from knickpoint.store.traces.traces import Traces
 from knickpoint.watch.lines import Lines
