@@ -24,10 +24,10 @@ from accuracy_series import Traces
 from knickpoint.ingest import import_data
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.worker.alert_runs import AlertRuns
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Condition, SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.notification import Announcement
+from knickpoint.model.statement import Change
 from knickpoint.store import EventKind
 
 __all__ = ["Replay", "SeenMessage", "history_of_series", "published_history", "published_traces", "replay"]

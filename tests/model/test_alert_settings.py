@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.alert import Alert, AlertDirection, AlertKind, AlertSeverity
-from knickpoint.model.alert_settings import (
+from knickpoint.model.alert import (
+    Alert,
+    AlertDirection,
+    AlertKind,
+    AlertSeverity,
     alert_from,
     alert_from_json,
     alert_settings,

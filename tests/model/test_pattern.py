@@ -8,8 +8,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from knickpoint.model.errors import QueryError
-from knickpoint.model.query import parse_query
-from knickpoint.model.query_tokens import Pattern, compile_pattern
+from knickpoint.model.query import Pattern, compile_pattern, parse_query
 
 ATOMS = [
     "a",

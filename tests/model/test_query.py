@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.model.errors import QueryError
-from knickpoint.model.query import Query, QueryTerm, parse_query, parse_url_query
-from knickpoint.model.query_tokens import FreeWord
+from knickpoint.model.query import FreeWord, Query, QueryTerm, parse_query, parse_url_query
 
 PARAMS = {"arch": "x86", "config": "gpu", "os": "Android"}
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.unit import Unit, better_of, convert, read_unit
-from knickpoint.model.unit_in_name import unit_in_name
+from knickpoint.model.unit import Unit, better_of, convert, read_unit, unit_in_name
 from knickpoint.model.unit_names import Better
 
 

@@ -18,12 +18,11 @@ from tests.server.story import commit_hash
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.instance.alert_round import rank_new_suspects
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Status, SuspectRange
 from knickpoint.model.commit import Commit, Repository
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.model.settlement import Certainty, FindingKind
-from knickpoint.model.statement import Basis, ChangeCondition, ChangeDirection
+from knickpoint.model.statement import Basis, Change, ChangeCondition, ChangeDirection
 from knickpoint.model.suspects import Suspect
 from knickpoint.model.unit_names import Better
 from knickpoint.store import RunWrite, Store

@@ -18,11 +18,10 @@ from tests.server.client import Client
 from knickpoint.cli.program import knick
 from knickpoint.instance import Instance
 from knickpoint.model.alert import AlertKind
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import Condition
 from knickpoint.model.notification import Announcement, AnnouncementKind, Delivery, NotificationKind, Recipient
 from knickpoint.model.plain_text import counted
-from knickpoint.model.statement import ChangeCondition, Statement
+from knickpoint.model.statement import Change, ChangeCondition, Statement
 from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.messages import load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings

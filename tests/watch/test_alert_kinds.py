@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from tests.watch.conftest import QUICK, World, levels
 
-from knickpoint.model.alert import Alert, AlertKind, AlertSeverity
-from knickpoint.model.alert_settings import alert_from
-from knickpoint.model.change import Change
+from knickpoint.model.alert import Alert, AlertKind, AlertSeverity, alert_from
 from knickpoint.model.errors import ConfigError
+from knickpoint.model.statement import Change
 from knickpoint.store.findings.alert_definitions import AlertRun
 from knickpoint.store.findings.selection import Selection
 from knickpoint.watch.alert_config.alert_health import health_of_alerts

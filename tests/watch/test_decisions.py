@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.instance.trackers import TicketRow, import_tickets
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import Action, Condition, Status
 from knickpoint.model.errors import InputError, QueryError
-from knickpoint.model.statement import ChangeDirection
+from knickpoint.model.statement import Change, ChangeDirection
 from knickpoint.store import EventKind
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection

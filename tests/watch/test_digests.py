@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert, AlertDirection
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Sighting, Status
 from knickpoint.model.query import Query
+from knickpoint.model.statement import Change
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.model.alert import Alert
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import Status
 from knickpoint.model.cluster import KeptCluster, MemberState
+from knickpoint.model.statement import Change
 from knickpoint.watch.alert_run.kept_clusters import ClusterFingerprint, match_clusters
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.triage.decisions import Targets, decide

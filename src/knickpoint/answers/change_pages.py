@@ -13,10 +13,10 @@ from pydantic import Field
 from knickpoint.answers.base import Answer, FiniteOrNull
 from knickpoint.answers.changes import ChangeAnswer, change_answers
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import Action, Condition, Decision, Status
 from knickpoint.model.commit import Repository
 from knickpoint.model.notification import AnnouncementKind
+from knickpoint.model.statement import Change
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
 from knickpoint.store.profiles import StoredCause

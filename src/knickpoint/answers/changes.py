@@ -26,12 +26,11 @@ from knickpoint.answers.members import (
 )
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.model.alert import AlertSeverity
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import Action, Decision, Direction, Status
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.settlement import Certainty, FindingKind
-from knickpoint.model.statement import Basis, ChangeCondition, ChangeDirection, Statement
+from knickpoint.model.statement import Basis, Change, ChangeCondition, ChangeDirection, Statement
 from knickpoint.store import Store
 from knickpoint.store.findings.change_list import Sort, Tally
 from knickpoint.watch.changes.merged_list import merge_changes

@@ -16,8 +16,7 @@ from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.model.errors import ParamsError
 from knickpoint.model.params import MAXIMUM_KEY_BYTES, encode_key
 from knickpoint.model.report import Problem, Report, ResultTable, RunReport, Severity
-from knickpoint.model.unit import better_of, read_unit
-from knickpoint.model.unit_in_name import unit_in_name
+from knickpoint.model.unit import better_of, read_unit, unit_in_name
 from knickpoint.model.unit_names import Better
 
 # Skia's results as columns: the way for regular files, which are nearly all.

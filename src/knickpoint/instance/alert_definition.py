@@ -18,8 +18,7 @@ from knickpoint.instance.alert_sources import AlertSource, sourced_alerts
 from knickpoint.instance.config.toml_tables import read_section
 from knickpoint.instance.instance import Instance
 from knickpoint.model.access import AuditKind
-from knickpoint.model.alert import Alert
-from knickpoint.model.alert_settings import alert_settings, judging_settings
+from knickpoint.model.alert import Alert, alert_settings, judging_settings
 from knickpoint.model.errors import ConfigError, HistoryError, InputError, KnickpointError
 from knickpoint.store.findings.alert_definitions import AlertFile
 

@@ -21,9 +21,9 @@ from knickpoint.model.query import parse_query
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 
 if TYPE_CHECKING:
-    from knickpoint.model.change import Change
     from knickpoint.model.commit import Repository
     from knickpoint.model.notification import TrackerTicket
+    from knickpoint.model.statement import Change
     from knickpoint.notify.trackers.sync import TicketSync
     from knickpoint.notify.trackers.tracker_channel import TrackerChannel
     from knickpoint.store import Store

@@ -257,7 +257,7 @@ class ChangePoint:
     unknown, :data:`UNWATCHED` where the alerts changed and not the data. ``held`` says why it is held back, because
     results at its place are quarantined; "" where it is not. A held point is never announced, gone ones included.
     ``alert_kind`` and ``alert_severity`` are those that it has from its alerts:
-    :func:`knickpoint.model.alert_settings.kind_of_finding`.
+    :func:`knickpoint.model.alert.kind_of_finding`.
     """
 
     id: int

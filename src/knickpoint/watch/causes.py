@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 
 from knickpoint.formats.toolbox.storable_text import keepable_text
 from knickpoint.history import Git, read_touched_files
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import FormatError, HistoryError, InputError, StoreError
@@ -26,6 +25,7 @@ from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.params import values_in_key
 from knickpoint.model.plain_text import counted
 from knickpoint.model.settlement import FindingKind
+from knickpoint.model.statement import Change
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit import read_unit
 from knickpoint.profiles import Difference, FunctionChange, Measured, Profile, ValueKind, difference, unpack_profile

@@ -350,8 +350,7 @@ def _rows(differences: Sequence[AlertDifference], previews: Mapping[str, Preview
 
 def _changed_settings(difference: AlertDifference) -> list[str]:
     """Return the settings that change for people: those of an alert that comes or goes, without its defaults."""
-    from knickpoint.model.alert import Alert
-    from knickpoint.model.alert_settings import alert_settings
+    from knickpoint.model.alert import Alert, alert_settings
     from knickpoint.watch.alert_config.applied_alerts import AlertChange
 
     if difference.change is AlertChange.CHANGED:

@@ -20,9 +20,9 @@ from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
-    from knickpoint.model.change import Change
     from knickpoint.model.change_point import ChangePoint
     from knickpoint.model.commit import Commit, Repository
+    from knickpoint.model.statement import Change
     from knickpoint.store import Store
     from knickpoint.store.findings.selection import Selection
     from knickpoint.watch.suspect_ranges import RangeReader

@@ -8,7 +8,7 @@ from typing import Final
 from knickpoint.formats.toolbox.table_cells import Cell, cell_text
 from knickpoint.formats.toolbox.table_columns import name_and_unit, roles, says_nothing
 from knickpoint.model.errors import FormatError
-from knickpoint.model.unit_in_name import unit_in_name
+from knickpoint.model.unit import unit_in_name
 
 EXAMPLE: Final = "name,time_ms"
 """A header that is understood."""

@@ -18,8 +18,7 @@ from knickpoint.formats.toolbox.numbers import NoNumberError
 from knickpoint.model.errors import FormatError, ParamsError
 from knickpoint.model.params import MAXIMUM_KEY_BYTES, encode_key
 from knickpoint.model.report import Outcome, Problem, ResultTable, Severity
-from knickpoint.model.unit import MAXIMUM_UNIT_LENGTH, better_of
-from knickpoint.model.unit_in_name import unit_in_name
+from knickpoint.model.unit import MAXIMUM_UNIT_LENGTH, better_of, unit_in_name
 from knickpoint.model.unit_names import Better
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")

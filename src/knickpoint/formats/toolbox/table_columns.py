@@ -34,7 +34,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Problem, Report, RunReport
 from knickpoint.model.revision import commit_name
-from knickpoint.model.unit_in_name import unit_in_name
+from knickpoint.model.unit import unit_in_name
 from knickpoint.model.unit_names import Better
 
 _ROLES: Final = {

@@ -25,10 +25,10 @@ from knickpoint.model.query import Query, QueryTerm, parse_query
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import Bisection
     from knickpoint.bisect.settings import RecipeSettings
-    from knickpoint.model.change import Change
     from knickpoint.model.change_point import ChangePoint, StepNumbers
     from knickpoint.model.commit import Repository
     from knickpoint.model.frame import Trace
+    from knickpoint.model.statement import Change
     from knickpoint.store.bisections import BisectionRequest, StoredBisection
 
 

@@ -15,10 +15,10 @@ from knickpoint.bisect.schedule import FillRange, Waiting, due_commits, useful_c
 from knickpoint.bisect.settings import RecipeSettings, ScheduleMode, ScheduleSettings
 from knickpoint.instance.instance import Instance
 from knickpoint.model.bisection import BisectionState
-from knickpoint.model.change import Change
 from knickpoint.model.commit import Commit, Line, Repository
 from knickpoint.model.errors import ConfigError, KnickpointError
 from knickpoint.model.query import parse_query
+from knickpoint.model.statement import Change
 from knickpoint.store import EventKind, Store
 from knickpoint.store.events.outbox import MAIN
 from knickpoint.store.schedules import ChosenCommit, ScheduledProbe, ScheduledProbeState, SchedulePurpose

@@ -135,7 +135,7 @@ class AlertRuns:
         return busy
 
     def _is_due(self, alert: Alert, *, everything: bool) -> bool:
-        from knickpoint.model.alert_settings import judging_settings
+        from knickpoint.model.alert import judging_settings
 
         before = self._ran.get(alert.name)
         if before is not None and before != alert and judging_settings(before) != judging_settings(alert):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Repository
 from knickpoint.model.notification import FixVerdict, TicketFields, TrackerTicket
 from knickpoint.model.params import decode_key
 from knickpoint.model.query import parse_query
+from knickpoint.model.statement import Change
 from knickpoint.notify.channel import DeliveryError, RefusedError
 from knickpoint.notify.trackers.tracker_channel import GONE, Issue, TrackerChannel, changes_of_ticket, read_block
 from knickpoint.store import Store

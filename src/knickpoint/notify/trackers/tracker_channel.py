@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Direction, Status
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import ConfigError, InputError
@@ -24,7 +23,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import figure_text, percent_text
 from knickpoint.model.settlement import Certainty
-from knickpoint.model.statement import Basis
+from knickpoint.model.statement import Basis, Change
 from knickpoint.notify.channel import ChannelContext, RefusedError
 from knickpoint.notify.markup import code_span, escape_markdown, link_target
 from knickpoint.notify.settings import ChannelSettings

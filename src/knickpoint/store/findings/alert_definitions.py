@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Row, RowMapping, delete, func, select
 
-from knickpoint.model.alert import Alert
-from knickpoint.model.alert_settings import alert_from, alert_from_json, alert_settings
+from knickpoint.model.alert import Alert, alert_from, alert_from_json, alert_settings
 from knickpoint.model.quality import ProposalDecision, ProposalKind
 from knickpoint.store.array_codec import moment, stored_json
 from knickpoint.store.database import Database

@@ -17,10 +17,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, and_, case, func, or_, select
 
 from knickpoint.model.alert import AlertSeverity
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.errors import InputError
-from knickpoint.model.statement import ChangeDirection
+from knickpoint.model.statement import Change, ChangeDirection
 from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.findings.rows import change_point_of

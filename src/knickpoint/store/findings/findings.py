@@ -16,13 +16,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, RowMapping, Select, func, select, update
 
 from knickpoint.model.alert import Alert, AlertKind
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint, Condition, Direction, KnownPoint, PointUpdate, Status
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.settlement import FindingKind
-from knickpoint.model.statement import ChangeDirection
+from knickpoint.model.statement import Change, ChangeDirection
 from knickpoint.store.commits.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alert_definitions import AlertDefinitions, AlertRuns, ProposalDecisions

@@ -10,8 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
-from knickpoint.model.alert import Alert, AlertKind
-from knickpoint.model.alert_settings import alert_from_json, alert_settings, kind_of_finding, severity_of_finding
+from knickpoint.model.alert import (
+    Alert,
+    AlertKind,
+    alert_from_json,
+    alert_settings,
+    kind_of_finding,
+    severity_of_finding,
+)
 from knickpoint.model.change_point import UNWATCHED, Condition, PointUpdate, Status, Transition, severity_of
 from knickpoint.model.commit import Repository
 from knickpoint.model.frame import Trace

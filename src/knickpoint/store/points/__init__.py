@@ -27,7 +27,7 @@ A write passes these stages; ``Runs.write`` calls them in this order:
 1. ``run_results.check_samples`` refuses samples that are not finite, and measured results without any.
 2. ``run_table`` finds the runs that are stored under the same identities; those with the same content end here.
 3. ``run_resolver`` gives each result its trace and unit. A *layout* is all of a run but its values: ``layouts``
-   finds the traces of a known layout by one digest, and ``layouts`` holds what its runs have in common.
+   finds the traces of a known layout by one digest, and holds what its runs have in common.
 4. ``run_results`` joins the samples of each trace, sorts by trace and converts units.
 5. ``stored_commits`` reads the parts of stored runs that the write replaces, or that share a trace with it.
 6. ``write_plan`` computes new points, parts and the kind of each run: a pure function of stages 4 and 5.

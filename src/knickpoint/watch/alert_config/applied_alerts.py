@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from knickpoint.model.access import AuditKind
-from knickpoint.model.alert import Alert
-from knickpoint.model.alert_settings import alert_settings, judging_settings, settings_from_json
+from knickpoint.model.alert import Alert, alert_settings, judging_settings, settings_from_json
 from knickpoint.model.errors import ConfigError
 from knickpoint.store import Store
 from knickpoint.watch.alert_run.comparison import compare_retired

@@ -16,8 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.model.alert import Alert, AlertKind
-from knickpoint.model.alert_settings import kind_of_finding
+from knickpoint.model.alert import Alert, AlertKind, kind_of_finding
 from knickpoint.model.change_point import Condition, Sighting, Transition
 from knickpoint.model.plain_text import counted
 from knickpoint.model.query import Query

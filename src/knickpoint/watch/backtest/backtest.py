@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import find_steps_many, judges_groups
-from knickpoint.model.alert import Alert, is_day
-from knickpoint.model.alert_settings import alert_from, alert_settings
+from knickpoint.model.alert import Alert, alert_from, alert_settings, is_day
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.params import decode_key

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import merge
 from typing import Any
 
-from knickpoint.model.change import Change
 from knickpoint.model.commit import Commit, Repository
+from knickpoint.model.statement import Change
 from knickpoint.store import Store
 from knickpoint.store.findings.change_list import Sort
 

@@ -58,7 +58,7 @@ Where to begin:
   ``model/alert.py``.
 - A setting that changes what is detected: ``alert_settings.method_parameters`` or ``judged_rows``. Add it to
   ``trace_detection.detection_key``, or alerts that differ in it share a detection. Digests cover each setting that
-  ``_AFTERWARDS`` in ``model/alert_settings.py`` does not list.
+  ``_AFTERWARDS`` in ``model/alert.py`` does not list.
 - Another fact about each sighting: ``sightings``, and ``Sighting`` in ``model/change_point.py``.
 
 The reasons are in ``docs/decisions/runs-of-detection.md`` and ``docs/decisions/traces-together.md``.

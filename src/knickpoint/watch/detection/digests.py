@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.detect import judges_groups, package_of
-from knickpoint.model.alert import Alert
-from knickpoint.model.alert_settings import judging_settings
+from knickpoint.model.alert import Alert, judging_settings
 from knickpoint.model.commit import Line
 from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.query import parse_query

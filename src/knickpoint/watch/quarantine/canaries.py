@@ -11,12 +11,12 @@ import numpy as np
 
 from knickpoint.detect import judge
 from knickpoint.detect.region_noise import rare_share
-from knickpoint.model.change import Change
 from knickpoint.model.change_point import ChangePoint
 from knickpoint.model.commit import Repository
 from knickpoint.model.frame import Trace
 from knickpoint.model.judged_benchmark import Judgement
 from knickpoint.model.query import parse_query
+from knickpoint.model.statement import Change
 from knickpoint.model.step import Verdict
 from knickpoint.store import Store
 from knickpoint.watch.lines import Lines
