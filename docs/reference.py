@@ -138,7 +138,7 @@ def templates() -> str:
         "# Variables of message templates",
         "",
         (
-            "Written from the code by `make docs-write`. [What messages say](../guide/messages.md#templates-of-your-own) "
+            "Written from the code by `make docs-write`. [What messages say](../guide/messages.md#your-own-templates) "
             "explains"
         ),
         (
