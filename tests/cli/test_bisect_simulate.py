@@ -32,8 +32,8 @@ def test_a_target_finds_the_smallest_pool(knick: Knick) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (("--devices", 0), "knick: --devices: 0 cannot be played. State 1 to 1,024."),
-        (("--commits-per-hour", -2), "knick: --commits-per-hour: -2.0 cannot be played. State 0 or more."),
+        (("--devices", 0), "knick: --devices: 0 cannot be simulated. State 1 to 1,024."),
+        (("--commits-per-hour", -2), "knick: --commits-per-hour: -2.0 cannot be simulated. State 0 or more."),
         (("--target-hours", 0), "knick: --target-hours: 0.0 is not a time. State more than 0."),
         (("--delta", 2), "knick: --error: probes measure values, or they pass or fail. Give --error or --delta."),
         (("--bursts", 0.1), "knick: --error: probes measure values, or they pass or fail. Give --error or --delta."),

@@ -419,7 +419,7 @@ def test_a_falling_column_of_durations_is_no_order_of_time(detect: Detect) -> No
 def test_a_column_of_moments_is_no_series(detect: Detect) -> None:
     ran = detect.run(given="timestamp\n" + "\n".join(f"2026-08-{1 + row:02}" for row in range(20)))
     assert ran.code == 2
-    assert "the column 'timestamp' says when, and no column has values." in ran.errors
+    assert "the column 'timestamp' contains times, and no column contains values." in ran.errors
 
 
 @pytest.mark.parametrize(

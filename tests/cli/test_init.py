@@ -159,7 +159,7 @@ def test_where_the_configuration_came_first_init_makes_the_store_that_it_names(k
     assert (tmp_path / "knickpoint.toml").read_text() == written
     assert knick("ingest", "status", "--instance", tmp_path).code == 0
     again = knick("init", tmp_path)
-    assert (again.code, "there is an instance already" in again.errors) == (2, True)
+    assert (again.code, "the instance already exists" in again.errors) == (2, True)
 
 
 def test_outside_of_a_work_tree_commits_come_from_results(

@@ -123,7 +123,7 @@ def test_an_attempt_that_was_interrupted_counts(knick: Knick, repository: GitRep
         (("attempt", "HEAD~1"), "HEAD~1 is the base"),
         (("attempt", "nowhere"), "no commit 'nowhere'"),
         (("attempt", "--record", "none.json"), "there is no session"),
-        (("start", "--base", "HEAD", "--", "true"), "there is a session already"),
+        (("start", "--base", "HEAD", "--", "true"), "the session already exists"),
         (
             ("start", "--base", "HEAD", "--record", "b.json", "--most-rounds", "3", "--", "true"),
             "cannot confirm anything",

@@ -44,7 +44,7 @@ def fail_on_option(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         type=click.Choice([*(each.value for each in Verdict if each is not Verdict.NO_DATA), _NO_VERDICT]),
         callback=failing,
-        help="A verdict that ends with exit code 1 beside regressed, which none leaves out; repeatable.",
+        help="A verdict that ends with exit code 1, in addition to regressed; none removes regressed; repeatable.",
     )(command)
 
 
@@ -54,7 +54,7 @@ def job_name_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--name",
         default="",
         metavar="NAME",
-        help="The name of this job, where several check one commit: each name has a comment of its own. Default: none.",
+        help="The name of this job, if several check one commit: each name has its own comment. Default: none.",
     )(command)
 
 

@@ -72,10 +72,10 @@ _SECONDS_OPTION = click.option(
     type=click.FloatRange(0),
     default=_SECONDS,
     show_default=True,
-    help="How long to judge traces for the counts; where the time is up before the traces are, they are 'at least'.",
+    help="Time limit for the counts in seconds; if it is too short, they are 'at least'.",
 )
 _YES_OPTION = click.option(
-    "--yes", is_flag=True, help="Do it without a question, also if changes would no longer be watched by any alert."
+    "--yes", is_flag=True, help="Do not ask, even if no alert would watch some changes any more."
 )
 
 
@@ -184,7 +184,7 @@ def set_(
     """Make an alert in the store, or change those of its settings that are given.
 
     Values are written as in knickpoint.toml; texts need no quotes, and lists may be written with commas: knick alerts
-    set render query=benchmark=render* minimum_effect=0.02 owners=ann,bob. KEY= takes a setting back to its default. The
+    set render query=benchmark=render* minimum_effect=0.02 owners=ann,bob. KEY= resets a setting to its default. The
     table counts the findings that come and go with it; those of a changed alert do so at the next run. Alerts of the
     configuration and of files in repositories are changed there.
 
@@ -304,9 +304,9 @@ def _show_preview(
 def apply(*, dry_run: bool, prune: bool, yes: bool, seconds: float, instance: str | None, output: OutputFormat) -> None:
     """Apply the alerts: findings that only a removed alert reports are gone.
 
-    For each changed, added or removed alert, the table counts the findings that come and go, those of the going ones
-    with a status or a ticket, and those that stay because another alert reports them as well. The findings of an added
-    or changed alert come and go at the next run.
+    For each changed, added or removed alert, the table counts the findings that appear and disappear, how many of the
+    latter have a status or a ticket, and those that stay because another alert reports them as well. The findings of
+    an added or changed alert come and go at the next run.
 
     If changes would no longer be watched by any alert, the command asks; without a terminal it needs --yes, and ends
     with exit code 2 otherwise. A worker with this configuration takes them at its next run in any case.

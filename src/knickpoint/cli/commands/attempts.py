@@ -82,7 +82,7 @@ def start(
     options: SearchOptions,
     instance: str | None,
 ) -> None:
-    """Begin a session: what attempts are compared with, and COMMAND, which measures as in `knick compare`."""
+    """Begin a session: the base of all comparisons, and COMMAND, which measures as in `knick compare`."""
     from knickpoint.bisect.attempt_record import AttemptSession, write_session
     from knickpoint.bisect.attempts import SessionRules
     from knickpoint.bisect.coordinator.revision_range import find_revision
@@ -92,7 +92,7 @@ def start(
 
     if record.exists():
         raise InputError(
-            "there is a session already",
+            "the session already exists",
             where=str(record),
             remedy="Go on with knick try attempt, or name another file with --record.",
         )
@@ -120,7 +120,7 @@ def start(
     type=click.FloatRange(0),
     default=0.0,
     metavar="N",
-    help="Time of this attempt; after it, no further round begins. Default: no limit.",
+    help="Time limit of this attempt; no further round begins after it. Default: no limit.",
 )
 @record_option
 @click.option(
@@ -144,7 +144,7 @@ def attempt(
 ) -> None:
     """Measure COMMIT, by default the one that is checked out, and judge it.
 
-    An attempt that was interrupted goes on where it ended, if its commit is tried again before another one.
+    An interrupted attempt resumes if its commit is tried again before another one.
 
     The exit code is 0 when it is confirmed to be faster, 1 when it is not, and 2 when the base cannot be measured.
     """
@@ -175,7 +175,7 @@ def attempt(
 @command.command("report")
 @record_option
 def report(*, record: Path) -> None:
-    """Print the session as Markdown, for a pull request. The verdicts are judged anew from the values in the record."""
+    """Print the session as Markdown, for a pull request. The verdicts are recomputed from the values in the record."""
     from knickpoint.bisect.attempt_record import read_session, write_report
 
     click.echo(write_report(read_session(record)), nl=False)

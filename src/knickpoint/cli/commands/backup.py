@@ -48,8 +48,8 @@ def backup(file: Path, instance: str | None) -> None:
 def restore(file: Path, directory: Path, *, store: str, keep_tokens: bool, outside: bool) -> None:
     """Restore an instance into DIRECTORY, where there is none yet, from a FILE of `knick backup`.
 
-    All tokens are revoked and all sessions have ended in the restored instance: the backup does not know which of them
-    ended after it was made.
+    The restored instance has revoked all tokens and ended all sessions, because the backup does not know later
+    revocations.
     """
     from knickpoint.instance.backup import restore_instance
 

@@ -88,7 +88,7 @@ _JOINED_COLUMNS: Final = (
     default=20,
     show_default=True,
     metavar="N",
-    help="The rounds that comparisons are to make.",
+    help="Rounds of a comparison.",
 )
 @click.option(
     "--find",
@@ -96,7 +96,7 @@ _JOINED_COLUMNS: Final = (
     default=0.05,
     show_default=True,
     metavar="SHARE",
-    help="The change that comparisons are to find, and the slow-down that is planted.",
+    help="The change to find, and the planted slow-down.",
 )
 @click.option(
     "--limit",
@@ -120,7 +120,7 @@ _JOINED_COLUMNS: Final = (
 @click.option(
     "--join",
     is_flag=True,
-    help="Measure nothing: the arguments are files, one of each machine, that knick calibrate --format json printed.",
+    help="Measure nothing: the arguments are outputs of knick calibrate --format json, one for each machine.",
 )
 @instance_option
 @format_option

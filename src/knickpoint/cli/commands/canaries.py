@@ -40,7 +40,7 @@ _HEALTH: Final = (
 @format_option
 @click.pass_context
 def command(context: click.Context, *, everything: bool, instance: str | None, output: OutputFormat) -> None:
-    """List the results that take no part in levels, because a canary or a fact of their machine changed."""
+    """List the quarantined results: a canary, or a fact of their machine, changed."""
     if context.invoked_subcommand:
         return
     from knickpoint.model.quarantine import QuarantineState
@@ -101,7 +101,7 @@ def lift(number: str, reason: str, instance: str | None) -> None:
 @instance_option
 @format_option
 def health(instance: str | None, output: OutputFormat) -> None:
-    """List how useful each canary is on each machine; one that moves all the time is ignored."""
+    """List the usefulness of each canary on each machine; one that moves all the time is ignored."""
     from knickpoint.instance import canary_health
 
     with open_chosen_instance(instance) as opened:

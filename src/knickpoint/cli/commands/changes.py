@@ -298,7 +298,7 @@ class _Day(click.DateTime):
     "--condition",
     type=click.Choice(["present", "recovered", "fixed", "gone"]),
     default=None,
-    help="Only changes in this condition, by the data of today.",
+    help="Only changes in this condition, by the current data.",
 )
 @click.option(
     "--minimum-effect", type=click.FloatRange(0), default=0.0, help="Only changes of at least this size: 0.02 is 2 %."

@@ -42,10 +42,10 @@ _COLUMNS = (
 @instance_option
 @format_option
 def command(change: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
-    """List the clusters of CHANGE, such as R12: traces that belong, that were left out, and that were members once.
+    """List the clusters of CHANGE, such as R12: members, traces that were left out, and former members.
 
-    Members come nearest to the centroid first. The reason says which check a trace that was left out failed; knick
-    explain has all checks of one trace.
+    Members come nearest to the centroid first. The reason names the check that a trace failed; knick explain has all
+    checks of one trace.
     """
     key = read_change(change)
     with open_chosen_instance(instance) as opened:

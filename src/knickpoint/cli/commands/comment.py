@@ -42,15 +42,15 @@ _LARGEST: Final = 1 << 20
     type=click.Choice(["always", "changed", "worse"]),
     default="always",
     show_default=True,
-    help="Which reports begin a comment: all, those in which anything changed, or is worse. One that is there is "
+    help="Which reports begin a comment: all, those with any change, or with anything worse. An existing comment is "
     "updated.",
 )
 def command(*, file: Path, forge: str | None, api: str, project: str, number: str, commit: str, when: str) -> None:
     """Post FILE, which `knick check --report markdown=FILE` wrote, as the one comment of a pull request.
 
-    A comment that is there already is updated. In a job of GitHub Actions or GitLab the pull request is that of the
-    job; in a job of the event workflow_run, it is that of the run before. The token is in KNICKPOINT_FORGE_TOKEN, else
-    in GITHUB_TOKEN or GITLAB_TOKEN; it needs to write comments of pull requests, and nothing else.
+    An existing comment is updated. In a job of GitHub Actions or GitLab the pull request is that of the job; in a job
+    of the event workflow_run, it is that of the run before. The token is in KNICKPOINT_FORGE_TOKEN, else in
+    GITHUB_TOKEN or GITLAB_TOKEN; it only needs the right to comment on pull requests.
 
     The exit code is 0 when the comment is there or not wanted (--when), 2 when it could not be posted, and 3 when the
     pull request is closed or has a newer commit: then its comment is left as it is.

@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     type=click.Path(file_okay=False, path_type=Path),
     default=None,
     metavar="DIR",
-    help="Keep what was measured: rounds.json for --rounds, and results files of both sides, below base and head, for "
+    help="Keep the measurements: rounds.json for --rounds, and results files of both sides, below base and head, for "
     "knick import. DIR must be empty.",
 )
 @click.option(
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
     metavar="FILE",
-    help="Judge the rounds that --keep wrote, and build and measure nothing.",
+    help="Judge the rounds written by --keep, without building or measuring.",
 )
 @profiler_options
 @click.option("--all", "everything", is_flag=True, help="Include unchanged benchmarks.")
@@ -140,7 +140,7 @@ def command(
     {benchmarks} in COMMAND becomes a regular expression of the benchmarks that are not decided yet.
 
     The exit code is 0 when nothing is worse, 1 when something regressed or vanished, 2 when a side cannot be built or
-    measured, and 3 when there are no data to judge by, as when a side ends with exit code 125.
+    measured, and 3 without data to judge by, for example if a side ends with exit code 125.
     """
     from knickpoint.bisect.comparison import MOST_ROUNDS, Comparison, ComparisonRules, judge_kept
     from knickpoint.bisect.pool import machine_name

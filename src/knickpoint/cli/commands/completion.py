@@ -24,9 +24,9 @@ _HINTS: Final = {
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--install", is_flag=True, help="Install the script in the shell's completion directory.")
 def command(shell: str, *, install: bool) -> None:
-    """Print the script that completes commands and options of knick in SHELL, and the names that an instance has.
+    """Print the completion script for SHELL: commands, options, and the names of an instance.
 
-    To try it in bash: eval "$(knick completion bash)". With --install a file in your home directory has the script.
+    To try it in bash: eval "$(knick completion bash)". With --install it goes to your home directory.
     """
     script = _script(shell)
     if not install:

@@ -85,7 +85,7 @@ def _bisection(directory: Path) -> str:
     help="Processes per commit; more processes reduce noise but take longer.",
 )
 def command(directory: Path, serve: bool | None, port: int | None, rounds: int | None) -> None:  # noqa: FBT001
-    """Show everything on real input, created anew in DIRECTORY.
+    """Show everything on a real example, created in DIRECTORY.
 
     The command creates a git repository of a small library in which some commits really make something slower or
     faster. It benchmarks the library, imports the results, runs the alerts, and prints the true changes beside the

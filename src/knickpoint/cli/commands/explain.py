@@ -37,10 +37,10 @@ _MOST_NAMED: Final = 8
 def command(what: str, at: str | None, output: str, instance: str | None) -> None:
     """Explain in five sentences why there is, or is not, a change point in a trace.
 
-    They say what changed, how it compares with the noise, what was compared, why it is a change point or none, and what
-    would change that. Above them stands the headline of the change that it belongs to. With --verbose or --format json
-    you get every candidate, every check and every filter. Without --at the sentences are about the newest change, and
-    about the most likely place where there is none. TRACE is a trace key, or a query that matches one trace, such as
+    They say what changed, how it compares with the noise, what was compared, why it is a change point or none, and
+    what would change that. The headline of its change comes first. With --verbose or --format json you get every
+    candidate, every check and every filter. Without --at the sentences are about the newest change, or about the
+    likeliest candidate if there is none. TRACE is a trace key, or a query that matches one trace, such as
     benchmark=parse. P34 is a change point, and R12 a change, of which the first trace is explained.
     """
     from knickpoint.instance.named_commits import known_revision

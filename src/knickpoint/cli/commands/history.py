@@ -91,7 +91,7 @@ def _repositories(directory: Path) -> dict[str, str]:
 @click.command("pull")
 @_branch_options
 def pull(instance: str, remote: str, branch: str) -> None:
-    """Make an instance from the branch that the history of a CI is kept on.
+    """Create an instance from the branch with the history of a CI.
 
     If the branch does not exist yet, the instance is new, as by `knick init`.
     """
@@ -127,10 +127,10 @@ def add(
     remote: str,
     branch: str,
 ) -> None:
-    """Add RESULTS to the history on the branch: take the branch, import, run the alerts, push.
+    """Add RESULTS to the history on the branch: fetch the branch, import, run the alerts, push.
 
-    If another job pushes first, it starts again from what that job pushed, so that no results are lost. The instance is
-    left in DIR. The exit code is 2 when a file was refused or waits for its commit; the branch is then as it was.
+    If another job pushes first, it starts again from what that job pushed, so that no results are lost. The instance
+    is left in DIR. The exit code is 2 when a file was refused or waits for its commit; the branch is then unchanged.
     """
     from knickpoint.ingest import import_files
     from knickpoint.instance.history_branch import add_results

@@ -228,7 +228,7 @@ _UNMEASURED = (
 
 @click.group("ingest")
 def command() -> None:
-    """List what was imported, waits or was refused; import it again, or remove it."""
+    """List imported, waiting and refused files; import them again, or remove their runs."""
 
 
 command.add_command(runs)

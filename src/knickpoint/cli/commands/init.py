@@ -93,7 +93,7 @@ def _make_store(directory: str, *, stated: bool) -> None:
         raise ConfigError("there is a knickpoint.toml already, which sets this", where=where, remedy=remedy)
     if not make_configured_store(directory):
         remedy = "Use it, or choose another directory."
-        raise ConfigError("there is an instance already", where=where, remedy=remedy)
+        raise ConfigError("the instance already exists", where=where, remedy=remedy)
     with open_instance(directory) as instance:
         note(
             f"Created the store of the instance in {instance.directory}. Next: knick import PATH, knick run, knick "
@@ -134,7 +134,7 @@ def init(
     """Create an instance in DIRECTORY: the file knickpoint.toml and an embedded store.
 
     Inside the work tree of a git repository, commits come from that repository; at a terminal, the command asks first.
-    Where DIRECTORY has a knickpoint.toml already, the command makes the store that it names.
+    If DIRECTORY already has a knickpoint.toml, the command creates the store that it names.
     """
     from knickpoint.instance import CONFIG_FILE, create_instance
 
@@ -188,15 +188,15 @@ _COLUMNS = tuple(
 @click.option(
     "--no-repository",
     is_flag=True,
-    help="Do not take commits from the git repository of SOURCE; the results say which there are.",
+    help="Take commits from the results, not from the git repository of SOURCE.",
 )
 @format_option
 def move_in(*, source: str, directory: Path, no_repository: bool, output: OutputFormat) -> None:
-    """Take the whole history of another tool from SOURCE into the instance in DIRECTORY, and find changes in it.
+    """Import the whole history of another tool from SOURCE into the instance in DIRECTORY, and find its changes.
 
     SOURCE is a directory, a file or an address: the work tree of a project that uses asv or github-action-benchmark
     (its branch gh-pages is read, too), asv.conf.json, asv's results, a site that asv published, a file data.js, or the
-    page that shows it. The instance is created where there is none. A second time, only what is new comes in.
+    page that shows it. The instance is created if there is none. Run again, the command imports only new results.
 
     The exit code is 2 when no history was found, a file was refused, or results wait for commits that git does not
     have.

@@ -35,7 +35,7 @@ def _read_allowed(texts: Sequence[str]) -> frozenset[Permission]:
     metavar="decide,measure",
     help="Let the agent do more than read: decide about changes, start bisections and attempts. Default: only read.",
 )
-@click.option("--instructions", is_flag=True, help="Print what an agent should know, for its instructions, and end.")
+@click.option("--instructions", is_flag=True, help="Print instructions for an agent, and exit.")
 @instance_option
 def command(*, allowed: tuple[str, ...], instructions: bool, instance: str | None) -> None:
     """Serve an instance to an AI agent on this machine, by the Model Context Protocol over standard input and output.

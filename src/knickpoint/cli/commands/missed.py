@@ -61,7 +61,7 @@ def add(
     """Mark a change in TRACE at COMMIT.
 
     TRACE is a trace key, or a query that matches one trace. COMMIT is a hash, its beginning or a number; a..b is a
-    range: the change came after a, with b at the latest. A finding of an alert that is the same change is named from
+    range: the change came after a, with b at the latest. A finding of an alert about the same change is named from
     then on.
     """
     from knickpoint.access.local_user import local_caller
@@ -79,7 +79,7 @@ def add(
 @instance_option
 @format_option
 def list_(instance: str | None, output: OutputFormat) -> None:
-    """List the missed changes, each with the finding that it is by now."""
+    """List the missed changes, each with the finding that matches it now."""
     from knickpoint.watch.missed_changes import list_missed
 
     with open_chosen_instance(instance) as opened:

@@ -52,10 +52,10 @@ _RENAMES = (
 @format_option
 @click.pass_context
 def command(context: click.Context, instance: str | None, output: OutputFormat) -> None:
-    """List jobs, series and commits that should have results, by their own rhythm.
+    """List jobs, series and commits whose results are overdue by their usual schedule.
 
-    A series is missing when its silence is longer than twice its longest recent gap. What stopped together is one row,
-    also a whole job. `knick missing renames` shows which new series may continue old ones.
+    A series is missing when its silence is longer than twice its longest recent gap. Series that stopped together,
+    such as a whole job, are one row. `knick missing renames` shows which new series may continue old ones.
     """
     if context.invoked_subcommand is not None:
         return

@@ -181,7 +181,7 @@ _DELIVERY_COLUMNS: Final = (
 
 @click.group("deliveries")
 def deliveries() -> None:
-    """List what was sent to whom, send again what failed, or drop what shall not be sent."""
+    """List deliveries, send failed ones again, or drop them."""
 
 
 @deliveries.command("list")

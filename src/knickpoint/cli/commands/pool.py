@@ -82,7 +82,7 @@ def pool(context: click.Context, *, listen: str, instance: str | None) -> None:
 def certificates(directory: str, names: tuple[str, ...]) -> None:
     """Make certificates in DIRECTORY, one for each of NAMES: the scheduler, the server, each agent.
 
-    The first call makes their authority as well. Who has its key can join the pool: keep it where no agent is.
+    The first call makes their authority as well. Whoever has its key can join the pool: keep it away from agents.
     """
     from knickpoint.bisect.pool.certificates import make_certificate_files
 
@@ -172,8 +172,8 @@ def agent(
 
     With --address no instance is needed; the secret of the pool is taken from KNICKPOINT_POOL_SECRET then.
 
-    Ctrl-C or SIGTERM ends the agent after its probes; a second one ends it at once. The agent joins again by itself
-    when the pool was away.
+    Ctrl-C or SIGTERM ends the agent after its probes; a second one ends it at once. The agent reconnects by itself
+    after an outage of the pool.
     """
     from knickpoint.bisect.job import Device
     from knickpoint.bisect.pool import machine_name, pool_access, serve_agent
@@ -225,7 +225,7 @@ _COLUMNS: Final = (
 @format_option
 @click.pass_context
 def devices(context: click.Context, *, instance: str | None, output: OutputFormat) -> None:
-    """List the devices of the pool: what each does, since when, and the probes that it makes."""
+    """List the devices of the pool: the state of each, since when, and its probes."""
     if context.invoked_subcommand:
         return
     from knickpoint.bisect.pool import pool_access
@@ -253,7 +253,7 @@ def devices(context: click.Context, *, instance: str | None, output: OutputForma
 @click.argument("name")
 @instance_option
 def drain(name: str, instance: str | None) -> None:
-    """Give a device no further probe; the one that it makes ends first."""
+    """Give a device no further probe; the current one ends first."""
     _drain(name, instance, resume=False)
     note(f"{name} is drained. To resume it: knick devices resume {name}")
 

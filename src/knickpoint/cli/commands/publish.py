@@ -18,20 +18,18 @@ from knickpoint.model.plain_text import counted
 @click.option("--repository", "names", multiple=True, metavar="NAME", help="A repository to publish; can be repeated.")
 @click.option("--all", "everything", is_flag=True, help="Publish all repositories of the instance.")
 @click.option("--badges/--no-badges", default=True, show_default=True, help="Write a badge for each trace.")
-@click.option(
-    "--address", default="", metavar="URL", help="Where the pages will be: chats load pictures of links from there."
-)
+@click.option("--address", default="", metavar="URL", help="The address of the pages, from which chats load pictures.")
 @instance_option
 def command(
     directory: Path, *, names: tuple[str, ...], everything: bool, badges: bool, address: str, instance: str | None
 ) -> None:
     """Write the dashboard into DIRECTORY, to be read without a server of Knickpoint.
 
-    Any web server can serve the directory, in any place, such as GitHub Pages. Pages are read-only and hold what was in
-    the instance when they were written. A second time, they are replaced; a directory with other files is refused.
+    Any web server can serve the directory, in any place, such as GitHub Pages. Pages are a read-only copy of the
+    instance. A second run replaces them; a directory with other files is refused.
 
-    Everybody who can open the pages reads all values of the repositories. Where there are several, --repository or
-    --all chooses. Mail addresses, notes of decisions and assignees are left out.
+    Everybody who can open the pages reads all values of the repositories. With several, choose by --repository or
+    --all. Mail addresses, notes of decisions and assignees are left out.
 
     changes/R12.html is a page to share in a chat: it shows a sentence and a picture there, and leads to the change.
     """

@@ -114,7 +114,7 @@ _TABLE: Final = (
 @instance_option
 @format_option
 def alerts(*, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
-    """Show what became of the findings of each alert and method, and what it missed.
+    """Show the outcome of the findings of each alert and method, and the changes that it missed.
 
     Precision is the share of the decided findings that people acknowledged or linked to a ticket. Recall is the share
     of the real changes that the alert found, of those found and those marked as missed. Both have the 95 % interval of
@@ -251,9 +251,9 @@ _NOISY: Final = (
 @instance_option
 @format_option
 def traces(*, limit: int, since: str, until: str, instance: str | None, output: OutputFormat) -> None:
-    """List the noisiest traces: those whose findings people hid, or later data took back, most often.
+    """List the noisiest traces: those whose findings were most often hidden by people or withdrawn by later data.
 
-    The smallest change is that which 20 new values of the trace could show, relative to its level.
+    The smallest change is the one visible in 20 new values, relative to the level.
     """
     from knickpoint.watch.quality.report import measure_quality, smallest_changes
 

@@ -72,7 +72,7 @@ def _result_lines(summary: RunSummary) -> list[str]:
     "--turn-findings",
     "turn",
     is_flag=True,
-    help="Turn findings of traces of which another direction is better now; nothing is announced about them.",
+    help="Turn findings of traces whose better direction changed, without announcements.",
 )
 @instance_option
 @format_option

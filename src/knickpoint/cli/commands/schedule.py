@@ -66,7 +66,7 @@ _DUE: Final = (
 @format_option
 @click.pass_context
 def command(context: click.Context, *, instance: str | None, output: OutputFormat) -> None:
-    """Show which commits schedules measure, and what became of them.
+    """Show the commits that schedules measure, and their outcome.
 
     A schedule is a section `[schedule.NAME]` of knickpoint.toml. `knick worker` and `knick serve` run the schedules.
     """
@@ -78,7 +78,7 @@ def command(context: click.Context, *, instance: str | None, output: OutputForma
 @instance_option
 @format_option
 def status(*, instance: str | None, output: OutputFormat) -> None:
-    """List the schedules: what waits, what is due, what was measured."""
+    """List the schedules with their waiting, due and measured commits."""
     _show_status(instance, output)
 
 
@@ -90,7 +90,7 @@ def status(*, instance: str | None, output: OutputFormat) -> None:
 @instance_option
 @format_option
 def probes(*, name: str, last: int, instance: str | None, output: OutputFormat) -> None:
-    """List the probes of schedules, the newest first: which commit, why, on which device, what became of it."""
+    """List the probes of schedules, the newest first: commit, reason, device and outcome."""
     with open_chosen_instance(instance) as opened:
         found = [
             probe
@@ -146,7 +146,7 @@ def run(*, once: bool, dry_run: bool, instance: str | None) -> None:
 @click.argument("commits", nargs=-1, required=True, metavar="COMMIT...")
 @instance_option
 def request(name: str, commits: tuple[str, ...], *, instance: str | None) -> None:
-    """Let the schedule NAME measure commits that it did not choose; a COMMIT is a hash or the beginning of one."""
+    """Let the schedule NAME measure further commits; a COMMIT is a hash or the beginning of one."""
     from knickpoint.instance.schedules import read_scheduled_line
     from knickpoint.instance.schedules.planning import pins_for
     from knickpoint.store.schedules import ChosenCommit, SchedulePurpose

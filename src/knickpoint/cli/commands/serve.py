@@ -183,8 +183,8 @@ def command(*, host: str | None, port: int | None, only: str | None, make_store:
     With --only, a process runs some of these parts, and any number of processes share the instance. On PostgreSQL they
     may be on many machines. A process without the part api listens only with --port, and answers there about its state.
 
-    SIGTERM drains a process: it takes nothing new, and finishes what it works on within drain_seconds of [server]. What
-    takes longer is undone, and the exit code is 2.
+    SIGTERM drains a process: it accepts nothing new, and finishes its work within drain_seconds of [server]. Longer
+    work is undone, and the exit code is 2.
     """
     if make_store:
         from knickpoint.instance import find_instance, make_configured_store

@@ -92,8 +92,8 @@ _PATIENCE_SECONDS: Final = 5.0
 def open_page(what: str, *, only_print: bool, instance: str | None) -> None:
     """Show the page of WHAT: a change such as R12, or a trace (its key, or a query that matches one).
 
-    Without WHAT, show the list of changes. Without a browser, print the address. It fails where no server
-    answers: start one with `knick serve`.
+    Without WHAT, show the list of changes. Without a browser, print the address. It fails if no server answers: start
+    one with `knick serve`.
     """
     with open_chosen_instance(instance) as opened:
         page = _page(opened.store, what)

@@ -46,8 +46,8 @@ _COLUMNS: Final = (
 def command(change: str, *, limit: int | None, instance: str | None, output: OutputFormat) -> None:
     """List the commits that may have caused CHANGE, such as R12, the most likely first, with reasons.
 
-    The probabilities come from the place of the change and from what each commit touches, before any commit is measured
-    again. They leave a part for causes that are not a commit of the list.
+    The probabilities come from the location of the change and the files that each commit touches, before any commit is
+    measured again. A part of the probability is left for other causes.
     """
     key = read_change(change)
     with open_chosen_instance(instance) as opened:

@@ -37,7 +37,7 @@ def command() -> None:
 @instance_option
 @format_option
 def list_(instance: str | None, output: OutputFormat) -> None:
-    """List the tickets: those that you imported, and those of trackers with what came back from there.
+    """List the imported tickets, and those of trackers with their state there.
 
     A closed ticket with a fixing revision is compared with the data: fixed, not-fixed or not-measured.
     """
@@ -130,7 +130,7 @@ def remove(names: tuple[str, ...], instance: str | None) -> None:
 @click.argument("names", nargs=-1, metavar="[CHANNEL]…")
 @instance_option
 def sync(names: tuple[str, ...], instance: str | None) -> None:
-    """Read what changed in the trackers of the channels: status, title, assignee, fixing revision.
+    """Read changes from the trackers of the channels: status, title, assignee, fixing revision.
 
     Without a CHANNEL, all trackers are read. The worker does the same every five minutes.
     """

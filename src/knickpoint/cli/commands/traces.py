@@ -49,7 +49,7 @@ _COLUMNS = (
 def command(
     *, query: tuple[str, ...], repository: str, line: str, limit: int | None, instance: str | None, output: OutputFormat
 ) -> None:
-    """List the traces that QUERY matches, by key: how many values each has on the line, and the newest one.
+    """List the traces that QUERY matches, by key, with the number of values on the line and the newest one.
 
     QUERY is a list of terms such as benchmark=parse os!=windows; without any, all traces are listed. Several terms need
     no quotes.

@@ -173,7 +173,7 @@ def command(
 @instance_option
 @format_option
 def show_one(number: str, instance: str | None, output: OutputFormat) -> None:
-    """Show how a bisection stands, each of its probes and its log; NUMBER is B12 or 12."""
+    """Show the state of a bisection, its probes and its log; NUMBER is B12 or 12."""
     from knickpoint.cli.commands.bisect.answer import render_answer
 
     with open_chosen_instance(instance) as opened:

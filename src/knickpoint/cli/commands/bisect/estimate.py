@@ -187,8 +187,8 @@ class WithSimulation(click.Command):
                 [_FLAG],
                 is_flag=True,
                 expose_value=False,
-                help="Play bisections in virtual time instead, and say how many devices a pool needs: see knick bisect "
-                "--simulate --help.",
+                help="Simulate bisections in virtual time instead, to find how many devices a pool needs: see "
+                "knick bisect --simulate --help.",
             )
         )
 
@@ -239,7 +239,7 @@ _FIGURE_COLUMNS: Final = (
 @click.option(
     "--trace", default="", metavar="TRACE", help="Take size and history from the newest change of this trace."
 )
-@click.option("--history", type=int, help="Values that the history has at each level. Default: 20.")
+@click.option("--history", type=int, help="Values of the history at each level. Default: 20.")
 @click.option("--commits-per-hour", type=float, default=0.0, help="Without it, bisections are simulated one by one.")
 @click.option(
     "--regressions-per-commit",
@@ -260,7 +260,7 @@ _FIGURE_COLUMNS: Final = (
     type=int,
     default=16,
     show_default=True,
-    help="Of every: a commit is measured when so many are new,",
+    help="With every: a commit is measured when so many are new,",
 )
 @click.option(
     "--schedule-minutes", type=float, default=60.0, show_default=True, help="or when the oldest one has waited so long."
@@ -283,7 +283,7 @@ _FIGURE_COLUMNS: Final = (
 def command(
     *, schedule: str, trace: str, target_hours: float | None, instance: str | None, output: OutputFormat, **stated: Any
 ) -> None:
-    """Play bisections on a pool in virtual time, with the planner that real ones have.
+    """Simulate bisections on a pool in virtual time, with the real planner.
 
     It prints how long culprits take, how busy the devices are, and whether the pool keeps up. With --target-hours it
     searches the smallest pool; --devices is not used then. No command is run, and nothing is measured.

@@ -207,7 +207,7 @@ _OPTIONS: Final = (
         multiple=True,
         metavar="FILE",
         help="A file that the command writes, or a pattern, below the worktree; repeatable, in place of those of the "
-        "recipe. Without it, its exit code is the answer, and knick compare takes its time.",
+        "recipe. Without it, the exit code is the answer; knick compare measures the duration.",
     ),
     click.option(
         "--as",
@@ -315,7 +315,7 @@ def profiler_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--profiler",
         default="",
         metavar="NAME",
-        help="Measure both ends again under this profiler once it is decided, and name the functions that changed: "
+        help="Once it is decided, measure both ends again under this profiler, and name the functions that changed: "
         "py-spy, perf, callgrind, cprofile, or a command such as 'samply record --save-only -o {out} -- {command}'.",
     )
     kept = click.option(

@@ -82,8 +82,8 @@ if TYPE_CHECKING:
     "--summary",
     default=None,
     metavar="NAME",
-    help="What of the samples of a run is compared: median, min, max, or a percentile such as p99. Default: that of"
-    " [check], or the median.",
+    help="The statistic of the samples of a run to compare: median, min, max, or a percentile such as p99. Default: "
+    "that of [check], or the median.",
 )
 @fail_on_option
 @job_name_option
@@ -128,21 +128,22 @@ def command(
     requests that change nothing fail, however many benchmarks there are (--false-positives). A benchmark that failed,
     vanished or changed its unit counts as regressed. It vanished if the history has it at the base, with the params
     that all RESULTS share, and RESULTS do not. Statistics beside the main value of a benchmark, such as stat=max, have
-    verdicts and decide nothing. A commit with the trailer "Knickpoint-Accept: BENCHMARK, REASON" accepts a regression.
+    verdicts, but do not decide. A commit with the trailer "Knickpoint-Accept: BENCHMARK, REASON" accepts a regression.
 
-    With --against, the runs of another file are what the history is otherwise. Where it has fewer than 5 runs of each
-    benchmark, their samples stand for them, and changes are conditional.
+    With --against, the runs of another file replace the history. If it has fewer than 5 runs of each benchmark, their
+    samples are used instead, and changes are conditional.
 
-    With --stored, the results of a commit that were imported are judged against the history up to --base, as on the
-    page Compare.
+    With --stored, the imported results of a commit are judged against the history up to --base, as on the page
+    Compare.
 
     The exit code is 0 when nothing is worse, 1 when something regressed (or has a verdict of --fail-on), 2 when the
-    command could not do its work, and 3 when there are no data to judge by, as where the history is empty, or when most
-    benchmarks moved together on a machine like that of the history: measure again. On another machine, what all
-    benchmarks do together is attributed to it. Canaries do not count; those that moved are named on standard error.
+    command could not do its work, and 3 without data to judge by, for example with an empty history, or if most
+    benchmarks moved together on a machine like that of the history: measure again. On another machine, a common move
+    of the benchmarks is attributed to it. Canaries do not count; those that moved are named on standard error.
 
-    An instance keeps for 30 days what checks of pull requests found. What several of them without a common commit show
-    alike is a moved environment, and what moves in one check of a commit and not in another is noise: neither fails.
+    An instance keeps the findings of checks of pull requests for 30 days. A change that several of them without a
+    common commit share is a moved environment, and a change in one check of a commit but not in another is noise:
+    neither fails.
     """
     from knickpoint.cli.commands.check.printing import NO_PLOTS, print_gate, read_targets
     from knickpoint.cli.commands.check.sides import (

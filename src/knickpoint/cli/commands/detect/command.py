@@ -183,13 +183,13 @@ def command(
 ) -> None:
     """Find the steps of the series in FILE, or on standard input if it is - or missing.
 
-    FILE is CSV, also with ; or tabs, and in UTF-16: one column of values; id,pos,value; or one column a series with an
-    optional column pos; columns of dates are not series. A list of objects with such members, in JSON or one a line, is
-    read, too, and so is what pandas writes (to_json with orient records, split or table). An empty value is missing.
-    Rows with the same `pos`, or without it the same `commit`, are samples of one commit, and those with the same `run`
-    are of one run. In place of `id` a column may be called `benchmark` or `name`. `index` is the first commit of the
-    new level, counted from 0 in the order of `pos`. Without `pos`, rows stand in the order of the file; where a column
-    such as `date`, or the number of a commit or build, falls from row to row, they are refused.
+    FILE is CSV (with commas, ; or tabs, in UTF-8 or UTF-16): one column of values; id,pos,value; or one column a
+    series with an optional column pos; columns of dates are not series. JSON is read, too: a list of objects with such
+    members, one object a line, or the output of to_json of pandas with orient records, split or table. An empty value
+    is missing. Rows with the same `pos`, or without it the same `commit`, are samples of one commit, and those with
+    the same `run` are of one run. In place of `id` a column may be called `benchmark` or `name`. `index` is the first
+    commit of the new level, counted from 0 in the order of `pos`. Without `pos`, rows are in the order of the file;
+    they are refused if a column such as `date`, or the number of a commit or build, falls from row to row.
     """
     from knickpoint.detect import MethodKind, load_method
 
