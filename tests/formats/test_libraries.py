@@ -123,7 +123,7 @@ def test_what_a_benchmark_of_catch2_prints_among_the_results_is_refused() -> Non
     text = (_GOLDEN / "catch2-2.13.10-console.txt").read_text(encoding="utf-8")
     head, row, rest = text.partition("sum 100 ")
     first, line_end, more = rest.partition("\n")
-    with pytest.raises(FormatError, match=r"stands among the results of benchmarks.*use the XML reporter"):
+    with pytest.raises(FormatError, match=r"is not a benchmark result.*use the XML reporter"):
         read_text(head + row + first + line_end + "debug: 7\n" + more)
 
 

@@ -292,7 +292,7 @@ def test_a_table_that_breaks_off_within_its_last_row_is_refused() -> None:
         ('commit,benchmark,value\nabc,"x,3\n', "line 2: incomplete row"),
         ("commit,value,value\nabc,1,2\n", "two columns are called 'value'"),
         ("commit,benchmark\nabc,x\n", "no column holds values"),
-        ("commit,time,benchmark,value\nabc,soon,x,1\n", "'soon' in column 'time' is no point in time"),
+        ("commit,time,benchmark,value\nabc,soon,x,1\n", "'soon' in column 'time' is not a time"),
         ("commit,benchmark,value,better\nabc,x,1,sideways\n", "'sideways' is not a direction"),
         ("commit,benchmark,value,status\nabc,x,1,odd\n", "the status 'odd' is none of"),
         ("repo,commit,benchmark,value\na,1,x,1\nb,2,x,1\n", "the rows belong to 2 repositories"),

@@ -79,7 +79,7 @@ def test_a_proposal_is_checked_as_every_alert_is_and_changes_nothing_when_it_is_
     with pytest.raises(ConfigError, match="'bob'"):
         accept_proposal(instance, raised(replace(STORED, owners=("bob",))), who="ada")
     set_alert(instance, Alert("all-modes"), who="ada")
-    with pytest.raises(ConfigError, match="there is an alert 'all-modes' already"):
+    with pytest.raises(ConfigError, match="the alert 'all-modes' already exists"):
         accept_proposal(instance, split(STORED), who="ada")
     assert list(stored(instance)) == ["all-modes"]
     assert instance.store.findings.proposals.all() == []

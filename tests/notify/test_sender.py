@@ -154,7 +154,7 @@ def test_a_delivery_whose_channel_is_gone_is_dropped_with_the_reason(world: Noti
     world.office.channels = ()
     world.office.restart()
     assert world.fail() == [Outcome.DROPPED]
-    assert world.delivery.answer == "there is no channel 'room' any more"
+    assert world.delivery.answer == "the channel 'room' no longer exists"
 
 
 def test_an_unexpected_error_of_a_channel_counts_as_a_failure(world: Notifications) -> None:

@@ -118,7 +118,7 @@ def test_a_body_that_does_not_come_is_refused(instance: Instance, begin: bytes) 
         client.sendall(begin)
         response = everything(client)
     assert status_of(response) == 408
-    assert body_of(response)["error"] == "The body came too slowly."
+    assert body_of(response)["error"] == "The body arrived too slowly."
 
 
 def test_an_upload_that_comes_byte_by_byte_is_refused(instance: Instance) -> None:

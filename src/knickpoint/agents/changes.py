@@ -200,7 +200,7 @@ def _find(session: Session, key: int) -> tuple[ChangeAnswer, ListFilter]:
     for wanted in (EVERY_CHANGE, _GONE):
         if found := list_changes_of(session.visible, wanted, [key]):
             return found[0], wanted
-    raise InputError(f"change R{key} has no traces any more", where="change", remedy="List the changes again.")
+    raise InputError(f"change R{key} no longer has any traces", where="change", remedy="List the changes again.")
 
 
 def _step(each: ChangePointAnswer) -> dict[str, object]:

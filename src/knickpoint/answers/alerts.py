@@ -193,7 +193,7 @@ def create_alert(instance: Instance, caller: Caller, request: NewAlertRequest) -
     """
     if request.name in {alert.name for alert in instance.alerts}:
         raise InputError(
-            f"there is an alert {request.name!r} already", where="name", remedy="PUT changes it, if the store has it."
+            f"the alert {request.name!r} already exists", where="name", remedy="PUT changes it, if the store has it."
         )
     return _set(instance, caller, request.name, request, ends_default=not request.keep_default)
 

@@ -253,7 +253,7 @@ def _visible(visible: VisibleRepositories, key: int) -> tuple[Repository, Stored
         raise UnknownError(
             f"there is no bisection {key}",
             where=f"bisection {key}",
-            remedy="List what there is with /api/v1/bisections.",
+            remedy="GET /api/v1/bisections lists them.",
         ) from None
     return repository, found
 

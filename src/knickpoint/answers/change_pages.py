@@ -118,7 +118,7 @@ def read_change_page(visible: VisibleRepositories, key: int) -> ChangePageAnswer
     gone = not found
     found = found or _read(store, repository, _EVERYTHING, [key])
     if not found:  # a split or a merge left it without members
-        raise UnknownError(f"the change R{key} has no traces any more", where=f"R{key}")
+        raise UnknownError(f"the change R{key} no longer has any traces", where=f"R{key}")
     (change,) = found
     earlier = _earlier(store, repository, change)
     answer, *others = change_answers(store, [(repository, each) for each in (change, *earlier)])

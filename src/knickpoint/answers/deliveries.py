@@ -100,7 +100,7 @@ def _change(visible: VisibleRepositories, ids: Sequence[int], act: Callable[[Col
         missing = [key for key in ids if key not in known]
         if missing:
             raise UnknownError(
-                f"there is no delivery {missing[0]}", where="ids", remedy="List what there is with /api/v1/deliveries."
+                f"there is no delivery {missing[0]}", where="ids", remedy="GET /api/v1/deliveries lists them."
             )
         return DeliveryChange(changed=act(ids))
 

@@ -213,7 +213,7 @@ def share_view(store: Store, caller: Caller, view: SharedView) -> SharedViewAnsw
     if view.name in known:
         _require_deciding(caller, SharedViewAnswer.model_validate_json(known[view.name]).url)
     elif len(known) >= _MOST_VIEWS:
-        raise InputError(f"{_MOST_VIEWS} views are shared already", where=view.name, remedy="Remove one first.")
+        raise InputError(f"{_MOST_VIEWS} views are already shared", where=view.name, remedy="Remove one first.")
     shared = SharedViewAnswer(name=view.name, url=view.url, by=caller.title or caller.name)
     store.people.share(view.name, shared.model_dump_json())
     return shared

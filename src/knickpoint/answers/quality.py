@@ -399,7 +399,7 @@ def _unknown(key: int) -> UnknownError:
     return UnknownError(
         f"there is no missed change {key}",
         where=f"missed change {key}",
-        remedy="List what there is with /api/v1/missed.",
+        remedy="GET /api/v1/missed lists them.",
     )
 
 

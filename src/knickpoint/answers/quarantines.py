@@ -132,7 +132,7 @@ def lift(visible: VisibleRepositories, key: int, reason: str) -> QuarantineAnswe
     raise UnknownError(
         f"there is no quarantine {key}",
         where=f"quarantine {key}",
-        remedy="List what there is with /api/v1/quarantines.",
+        remedy="GET /api/v1/quarantines lists them.",
     )
 
 

@@ -128,7 +128,7 @@ def read_trends(store: Store, wanted: TrendRange) -> TrendsAnswer:
 
     Raises:
         QueryError: the query cannot be read.
-        UnknownError: the traces cannot be parted by the param.
+        UnknownError: the traces cannot be split by the param.
     """
     line = wanted.line
     query = parse_query(wanted.query)
@@ -138,7 +138,7 @@ def read_trends(store: Store, wanted: TrendRange) -> TrendsAnswer:
     by = wanted.by or next((name for name in SUITE_PARAMS if name in choices), "")
     if by and by not in choices:
         raise UnknownError(
-            f"the traces cannot be parted by {by!r}",
+            f"the traces cannot be split by {by!r}",
             where="by",
             remedy=f"Choose a param with 2 to {MOST_PARTS} values: {', '.join(choices) or 'there is none'}.",
         )

@@ -207,7 +207,7 @@ def request_targets(visible: VisibleRepositories, request: TargetsRequest) -> Ta
     }
     points = found.difference(request.without).union(request.ids)
     if not points:
-        raise InputError("none of these changes is on the list any more", remedy="Read the list again; it has changed.")
+        raise InputError("none of these changes is still on the list", remedy="Read the list again; it has changed.")
     return Targets(points=tuple(points))
 
 

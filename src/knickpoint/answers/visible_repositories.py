@@ -258,7 +258,7 @@ class VisibleRepositories:
             UnknownError: one of the changes does not exist.
         """
         owners = self.store.findings.owners_of_changes(keys)
-        return self._checked("change", keys, owners, "List what there is with /api/v1/changes.")
+        return self._checked("change", keys, owners, "GET /api/v1/changes lists them.")
 
     def of_findings(self, keys: Sequence[int]) -> Mapping[int, Repository]:
         """Return change point → its repository.
@@ -267,7 +267,7 @@ class VisibleRepositories:
             UnknownError: one of the change points does not exist.
         """
         owners = self.store.findings.owners(keys)
-        return self._checked("change point", keys, owners, "List what there is with /api/v1/changes.")
+        return self._checked("change point", keys, owners, "GET /api/v1/changes lists them.")
 
     def existing_findings(self, keys: Iterable[int]) -> list[int]:
         """Return those of the change points ``keys`` that exist, in that order."""

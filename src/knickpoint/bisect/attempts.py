@@ -290,7 +290,7 @@ def replay_attempt(end: AttemptEnd, rules: SessionRules, *, confirmations: int, 
 
     def measure(stage: Stage, chosen: ComparisonRules) -> Sequence[JudgedBenchmark]:
         if not stages or stages[0].stage is not stage:
-            raise OutOfTimeError("the record ends here")
+            raise OutOfTimeError("truncated record")
         if not stages[0].benchmarks:
             raise AttemptFailedError(end.reason)
         return _judged_anew(stages.pop(0), chosen)

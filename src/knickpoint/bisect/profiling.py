@@ -105,7 +105,7 @@ def read_profiler(text: str, where: str = "--profiler") -> Profiler:
         words = ()
     if not any(OUT in word for word in words):
         raise InputError(
-            f"{text!r} is no known profiler, and no command with {OUT}",
+            f"{text!r} is neither a known profiler nor a command with {OUT}",
             where=where,
             remedy=f"Use {', '.join(NAMES)}, or a command such as 'samply record --save-only -o {OUT} -- {_COMMAND}'.",
         )

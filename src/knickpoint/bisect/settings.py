@@ -292,7 +292,9 @@ def check_recipe(recipe: RecipeSettings, where: str) -> None:
         for name, value in variables.items():
             if not _VARIABLE.fullmatch(name) or "\0" in value:
                 raise ConfigError(
-                    f"{setting} has {name!r}, which is not a variable", where=where, remedy="Use letters, digits and _."
+                    f"{setting} has {name!r}, which is not the name of a variable",
+                    where=where,
+                    remedy="Use letters, digits and _.",
                 )
 
 

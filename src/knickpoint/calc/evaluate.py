@@ -75,7 +75,7 @@ class _Evaluation:
     def traces(self, node: Node) -> Traces:
         value = self.value(node)
         if not isinstance(value, Traces):
-            raise self.error_at(node, f"{_describe(value)} where traces are expected", 'Give traces, as filter("a=b").')
+            raise self.error_at(node, f"expected traces, got {_describe(value)}", 'Give traces, as filter("a=b").')
         return value
 
     def arguments(self, call: Call, least: int, most: int) -> tuple[Node, ...]:
@@ -124,7 +124,7 @@ class _Evaluation:
             return traces.map_values("norm", normalised, self.checkpoint)
         least = self.value(rest[0])
         if not isinstance(least, float):
-            raise self.error_at(rest[0], f"{_describe(least)} where a number is expected", "Give the least deviation.")
+            raise self.error_at(rest[0], f"expected a number, got {_describe(least)}", "Give the least deviation.")
         return traces.map_values("norm", lambda values: normalised(values, least), self.checkpoint)
 
     def folded(self, call: Call, traces: Traces) -> Traces:
@@ -161,14 +161,14 @@ class _Evaluation:
     def negative(self, node: Negative) -> Value:
         value = self.value(node.value)
         if isinstance(value, str):
-            raise self.error_at(node.value, "a text where a number or traces are expected", "Take out the minus sign.")
+            raise self.error_at(node.value, "expected a number or traces, got a text", "Take out the minus sign.")
         return -value if isinstance(value, float) else value.map_values("-", np.negative, self.checkpoint)
 
     def binary(self, node: Binary) -> Value:
         left, right = self.value(node.left), self.value(node.right)
         for value, side in ((left, node.left), (right, node.right)):
             if isinstance(value, str):
-                raise self.error_at(side, "a text where a number or traces are expected", "Take out the quotes.")
+                raise self.error_at(side, "expected a number or traces, got a text", "Take out the quotes.")
         assert not isinstance(left, str)
         assert not isinstance(right, str)
         if isinstance(left, float) and isinstance(right, float):

@@ -190,7 +190,7 @@ class _Parser:
     def unexpected(self, expected: str, remedy: str) -> Exception:
         token = self.next
         found = "the end of the formula" if token.kind is Kind.END else repr(self.formula[token.start : token.stop])
-        return formula_error(self.formula, token.start, f"{found} where {expected} is expected", remedy)
+        return formula_error(self.formula, token.start, f"expected {expected}, got {found}", remedy)
 
     def deeper(self, depth: int, offset: int) -> int:
         if depth > DEEPEST:

@@ -136,7 +136,7 @@ def add_printed(rows: Rows, file: FileContent) -> tuple[Problem, ...]:
             if number == file.open_line:
                 raise file.cut_short()
             raise FormatError(
-                f"{line.strip()[:60]!r} stands among the results of benchmarks",
+                f"{line.strip()[:60]!r} is not a benchmark result",
                 where=f"line {number}",
                 remedy="Let benchmarks print nothing, or use the XML reporter (-r xml).",
             )

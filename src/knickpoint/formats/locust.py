@@ -196,5 +196,5 @@ def _add(rows: Rows, row: dict[str, str], where: str) -> None:
 def _number(row: dict[str, str], column: str, where: str) -> float:
     value = numeral(row[column])
     if value is None:
-        raise NoNumberError(f"{row[column]!r} stands in column {column!r}, where a number is needed", where=where)
+        raise NoNumberError(f"expected a number in column {column!r}, got {row[column]!r}", where=where)
     return value

@@ -66,7 +66,7 @@ def _known_lines(instance: Instance) -> list[Lines]:
 def _refuse_variables(value: object, where: str) -> None:
     if isinstance(value, str) and (found := _VARIABLE.search(value)):
         raise ConfigError(
-            f"{found[0]} stands for a variable of the environment",
+            f"{found[0]} is an environment variable",
             where=where,
             remedy="Use such variables in knickpoint.toml only.",
         )

@@ -138,7 +138,7 @@ def _check_kept(instance: Instance, proposal: Proposal) -> None:
     for alert in proposal.changed[1:]:
         if alert.name in alerts:
             raise ConfigError(
-                f"there is an alert {alert.name!r} already",
+                f"the alert {alert.name!r} already exists",
                 where=f"proposal {proposal.name}",
                 remedy="Rename or remove it first.",
             )

@@ -42,7 +42,7 @@ def backup_instance(instance: Instance, path: Path) -> tuple[str, ...]:
         StoreError: the file exists, or cannot be written; no partial file remains.
     """
     if path.exists():
-        raise StoreError("the file exists already", where=str(path), remedy="Name another file, or remove this one.")
+        raise StoreError("the file already exists", where=str(path), remedy="Name another file, or remove this one.")
     partial = path.with_name(f"{path.name}.partial")
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".knick-backup-") as folder:
@@ -85,9 +85,7 @@ def restore_instance(
     """
     target = directory / CONFIG_FILE
     if target.exists():
-        raise ConfigError(
-            "there is an instance already", where=str(directory), remedy="Restore into another directory."
-        )
+        raise ConfigError("the instance already exists", where=str(directory), remedy="Restore into another directory.")
     is_new = not directory.exists()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -297,7 +297,7 @@ def create_instance(
     file = target / CONFIG_FILE
     if file.exists():
         raise ConfigError(
-            "there is an instance already", where=str(target), remedy="Use it, or choose another directory."
+            "the instance already exists", where=str(target), remedy="Use it, or choose another directory."
         )
     text = _template(name or target.name or "Knickpoint", store, repositories or {}, as_work=as_work)
     draft = target / f"{CONFIG_FILE}.new"

@@ -353,7 +353,7 @@ def find_published_origin(
         raise InputError(
             "no history of asv or github-action-benchmark is published here",
             where=address,
-            remedy="Name the page with the plots; it stands beside data.js, or index.json of asv.",
+            remedy="Name the page with the plots; it is beside data.js, or index.json of asv.",
         )
 
     def read_all(paths: list[str]) -> Iterator[bytes | None]:

@@ -129,7 +129,7 @@ def _live_changes(instance: Instance, ids: Sequence[int]) -> list[_Found]:
         live = tuple(each for each in change.members if each.condition is not Condition.GONE)
         if not live:
             raise InputError(
-                f"change {key} has no members any more",
+                f"change {key} no longer has any members",
                 remedy="The data no longer show it; there is nothing to file.",
             )
         found.append(_Found(repositories[change.repository], replace(change, members=live)))

@@ -84,8 +84,8 @@ class Alert:
             `2026-05-31`; or a release, by the name of its tag in git.
         samples: whether a commit is judged by all samples of its runs, where several are kept, and not by their median
             alone.
-        summary: which summary of the samples of a run is judged instead of their level, such as `p99`
-            (:func:`~knickpoint.model.summary.read_summary`); "" for the level.
+        summary: which summary of the samples of a run is judged instead of their level, such as `p99`; "" for
+            the level.
         minimum_traces: smallest number of traces that must move together.
         window: number of last measured commits of each trace in which steps are reported, 0 for all.
         settle_share: share of the values since a change with which, in a row up to the newest, it must be found to be

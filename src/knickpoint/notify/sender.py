@@ -167,7 +167,7 @@ class Sender:
         """Send one delivery, or find out why not; None where it waits, or another sender has it."""
         settings = self.channels.get(delivery.recipient.channel)
         if settings is None:
-            return self._drop(delivery, f"there is no channel {delivery.recipient.channel!r} any more")
+            return self._drop(delivery, f"the channel {delivery.recipient.channel!r} no longer exists")
         if self.clock() - self._viewed > _VIEW_AGE:
             self._look()
         earlier = self._earlier(delivery)

@@ -82,7 +82,7 @@ def _bearer(request: Request, instance: Instance) -> Caller | None:
     if len(given) > 1 or kind.lower() != "bearer":
         if len(given) == 1 and any(settings.kind is SignInKind.PROXY for settings in instance.config.sign_in.values()):
             return None  # the header is between the person and the proxy, which sends its own headers
-        raise NotSignedInError("the header cannot be used", where="Authorization", remedy=_WRONG_TOKEN)
+        raise NotSignedInError("expected a bearer token", where="Authorization", remedy=_WRONG_TOKEN)
     ci_job_keys = request.app.state.ci_job_keys
     if ci_job_keys is not None and _is_identity_token(secret.strip()):
         return _ci_job(instance, secret.strip(), ci_job_keys)

@@ -108,13 +108,16 @@ _CODES: Final[tuple[tuple[type[KnickpointError], int], ...]] = (
 )
 
 ERRORS: Final[dict[int | str, dict[str, object]]] = {
-    400: {"model": ErrorAnswer, "description": "The request cannot be used."},
-    401: {"model": ErrorAnswer, "description": "It is not known who asks, or a token or a sign-in is not valid."},
+    400: {"model": ErrorAnswer, "description": "The request is malformed."},
+    401: {"model": ErrorAnswer, "description": "The caller is unknown, or a token or a sign-in is invalid."},
     403: {"model": ErrorAnswer, "description": "The caller may not do this."},
-    404: {"model": ErrorAnswer, "description": "What the address names does not exist, or the caller may not read it."},
-    408: {"model": ErrorAnswer, "description": "The body came too slowly."},
+    404: {"model": ErrorAnswer, "description": "The resource does not exist, or the caller may not read it."},
+    408: {"model": ErrorAnswer, "description": "The body arrived too slowly."},
     413: {"model": ErrorAnswer, "description": "The body is too large."},
-    429: {"model": ErrorAnswer, "description": "The caller sends too many requests; `Retry-After` says when to go on."},
+    429: {
+        "model": ErrorAnswer,
+        "description": "The caller sends too many requests; `Retry-After` says when to continue.",
+    },
     422: {"model": ErrorAnswer, "description": "A parameter or a field is missing, unknown, or of the wrong kind."},
     503: {
         "model": ErrorAnswer,
@@ -301,7 +304,7 @@ async def check_texts(request: Request) -> None:
     """
     for name, value in (("path", request.url.path), *request.query_params.multi_items()):
         if _NUL in value or _NUL in name:
-            raise InputError("the text has the character NUL", where=name.replace(_NUL, ""), remedy="Take it out.")
+            raise InputError("the text contains a NUL character", where=name.replace(_NUL, ""), remedy="Take it out.")
 
 
 def describe_texts(description: dict[str, Any]) -> dict[str, Any]:

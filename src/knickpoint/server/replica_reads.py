@@ -70,7 +70,7 @@ class PrimaryInstead:
 
         await self._app(scope, receive, send_unless_lost)
         if not begun and noted.get("replica_lost"):
-            _LOG.warning("%s is read from the primary, as a replica was lost on the way", scope["path"])
+            _LOG.warning("%s is read from the primary: the connection to a replica was lost", scope["path"])
             await self._app(again, receive, send)
 
 
@@ -104,7 +104,7 @@ class OwnWrites:
         try:
             position = await run_in_threadpool(self._instance.replicas.written)
         except StoreError as error:
-            _LOG.warning("the primary answers next, as it does not say how far it is: %s", error)
+            _LOG.warning("the primary answers next, since the replica does not report its position: %s", error)
             position = _NOWHERE
         cookie = f"{POSITION_COOKIE}={position}; Path=/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Lax"
         MutableHeaders(scope=message).append("set-cookie", cookie)

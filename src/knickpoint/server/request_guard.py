@@ -62,7 +62,7 @@ def watched_body(receive: Receive, limits: LimitSettings, *, bounded: bool, admi
                 message = await receive()
         except TimeoutError:
             complete = True
-            raise HTTPException(408, "The body came too slowly", {"connection": "close"}) from None
+            raise HTTPException(408, "The body arrived too slowly", {"connection": "close"}) from None
         waited += time.monotonic() - begin
         before, received = received, received + len(message.get("body", b""))
         complete = not message.get("more_body", False)

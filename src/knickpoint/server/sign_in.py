@@ -125,9 +125,7 @@ class SignInFlow:
             UnknownError: there is none.
         """
         if name not in self.providers:
-            raise UnknownError(
-                "no such way to sign in is configured", remedy="See /sign-in for the ways that there are."
-            )
+            raise UnknownError("no such sign-in is configured", remedy="/sign-in lists the configured ones.")
         return self.providers[name]
 
     def begin(self, request: Request, name: str, path: str) -> Response:
@@ -201,7 +199,7 @@ class SignInFlow:
             or not self.instance.store.sessions.end(pending.state, pending.expires)
         ):
             raise NotSignedInError(
-                "this sign-in was not begun in this browser, took more than 10 minutes, or was finished before",
+                "this sign-in was started in another browser, took more than 10 minutes, or was already completed",
                 remedy="Sign in again.",
             )
         return pending
@@ -335,9 +333,7 @@ class _SignInPages:
         if not (ways or proxies):
             return self._failed(
                 request,
-                UnknownError(
-                    "no way to sign in is configured", remedy="Add a section [sign_in.NAME] to knickpoint.toml."
-                ),
+                UnknownError("no sign-in is configured", remedy="Add a section [sign_in.NAME] to knickpoint.toml."),
             )
         lines = [f"{each.title or each.name}: open the address of this proxy, which signs you in." for each in proxies]
         return page(self._title, "Sign in", lines, ways)

@@ -106,7 +106,7 @@ class AuditLog:
             InputError: ``who`` is empty.
         """
         if not who.strip():
-            raise InputError("an audit entry needs the name of who acted", remedy="Pass the name of the caller.")
+            raise InputError("an audit entry needs the name of the caller", remedy="Pass the name of the caller.")
         row: dict[str, object] = {
             "time": (time or datetime.now(UTC)).timestamp(),
             "kind": kind.value,

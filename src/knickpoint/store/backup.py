@@ -42,7 +42,7 @@ def backup(database: Database, path: Path) -> None:
         StoreError: the file exists, or cannot be written; nothing is left behind.
     """
     if path.exists():
-        raise StoreError("the file exists already", where=str(path), remedy="Name another file, or remove this one.")
+        raise StoreError("the file already exists", where=str(path), remedy="Name another file, or remove this one.")
     partial = path.with_name(path.name + ".partial")
     partial.unlink(missing_ok=True)
     try:
@@ -81,7 +81,7 @@ def restore(path: Path, location: str | Path) -> None:
 
 def _restore_file(path: Path, target: Path) -> None:
     if target.exists():
-        raise StoreError("there is a store already", where=str(target), remedy="Name another place.")
+        raise StoreError("the store already exists", where=str(target), remedy="Name another place.")
     partial = target.with_name(target.name + ".partial")
     try:
         _copy_pages(path, partial)

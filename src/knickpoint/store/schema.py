@@ -51,7 +51,7 @@ def create(database: Database) -> None:
         StoreError: there is a store already.
     """
     if not create_missing(database):
-        raise StoreError("there is a store already", where=database.where, remedy="Open it, or name another place.")
+        raise StoreError("the store already exists", where=database.where, remedy="Open it, or name another place.")
 
 
 def create_missing(database: Database) -> bool:

@@ -56,9 +56,7 @@ class _Reader:
         parts = [self._read(np.array([number for key in keys for number in known.get(key, ())], dtype=np.int64))]
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise QueryError(
-                f"{name!r} is a short id within too many other short ids", remedy="Write its formulas out."
-            )
+            raise QueryError(f"{name!r} is nested in too many other short ids", remedy="Write its formulas out.")
         formulas = [entry.removeprefix(FORMULA_SIGN) for entry in entries if entry.startswith(FORMULA_SIGN)]
         parts += [self.evaluate(formula) for formula in formulas]
         self.depth -= 1

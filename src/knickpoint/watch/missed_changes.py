@@ -146,7 +146,7 @@ def _movement(values: NDArray[np.float64], trace: Trace, position: int, directio
     if direction is not AlertDirection.BOTH:
         if trace.better is Better.UNKNOWN:
             raise InputError(
-                "it is not known which direction of this trace is better",
+                "the better direction of this trace is unknown",
                 where=trace.key,
                 remedy="Give the direction as up or down.",
             )
@@ -174,7 +174,7 @@ def _check_unknown(store: Store, lines: Lines, change: MissedChange) -> None:
     for other in store.findings.missed.of_traces([change.trace_id]):
         if other.movement == change.movement and other.suspect_range == change.suspect_range:
             raise InputError(
-                f"this change is marked already, as M{other.id}",
+                f"this change is already marked, as M{other.id}",
                 where=change.trace_key,
                 remedy="Remove that mark first to write another note.",
             )

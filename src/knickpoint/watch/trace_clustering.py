@@ -99,7 +99,7 @@ def cluster_traces(
     end = len(line.slots) - 1 if last is None else last
     if not 0 <= first < end < len(line.slots):
         raise InputError(
-            f"the positions {first} to {end} are not a stretch of the line {line.name!r}",
+            f"the positions {first} to {end} are not a range of the line {line.name!r}",
             where="first",
             remedy=f"The line has the positions 0 to {len(line.slots) - 1}; give two of them, the first one first.",
         )

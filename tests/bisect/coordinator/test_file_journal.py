@@ -84,7 +84,7 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
 def test_the_journal_of_another_search_is_not_resumed(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     _written(path)
-    with pytest.raises(InputError, match="line 1: the journal cannot be resumed: it is that of another search"):
+    with pytest.raises(InputError, match="line 1: the journal cannot be resumed: it belongs to another search"):
         FileJournal(path, {**_ABOUT, "trace": ""}, resume=True)
 
 

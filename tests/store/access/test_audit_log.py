@@ -49,7 +49,7 @@ def test_an_entry_goes_with_the_transaction_that_it_records(store: Store) -> Non
 
 
 def test_an_entry_needs_the_name_of_who_acted(store: Store) -> None:
-    with pytest.raises(InputError, match="name of who acted"):
+    with pytest.raises(InputError, match="name of the caller"):
         entry(store, who=" ")
 
 

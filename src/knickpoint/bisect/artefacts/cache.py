@@ -99,7 +99,7 @@ class ArtefactCache:
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
-            raise ValueError(f"no key of an artefact: {key[:200]!r}")
+            raise ValueError(f"not the key of an artefact: {key[:200]!r}")
         return self.directory / f"{key}.tar"
 
     def _entries(self) -> list[tuple[int, int, Path]]:
@@ -201,7 +201,7 @@ def fetch_prebuilt(
 def _address(template: str, commit: str) -> str:
     if _PLACE not in template:
         raise ConfigError(
-            "it has no {commit}, which the hash of the commit replaces",
+            "it lacks {commit}, the placeholder for the hash of the commit",
             where=f"prebuilt {without_secrets(template)!r}",
             remedy="Add {commit} where the address names the commit.",
         )
@@ -252,7 +252,7 @@ def _from_web(address: str, outgoing: OutgoingRule, largest: int, shown: str) ->
         return None
     if answer.status != _OK:
         raise ServiceError(
-            f"it answers {answer.status}", where=shown, remedy="Check the address of prebuilt, and who may read it."
+            f"it answers {answer.status}", where=shown, remedy="Check the address of prebuilt and its permissions."
         )
     return answer.body
 

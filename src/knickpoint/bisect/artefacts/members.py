@@ -47,7 +47,7 @@ def refused(where: str, name: str, why: str) -> InputError:
     return InputError(
         f"the member {plain_line(name, 200)!r} {why}",
         where=where,
-        remedy="Nothing of the archive is used. Make it again without this member.",
+        remedy="Nothing of the archive was used. Make it again without this member.",
     )
 
 
@@ -61,11 +61,11 @@ def check_name(name: str) -> PurePosixPath:
     if not name or "\0" in name:
         raise ValueError("has no usable name")
     if path.is_absolute() or name[1:2] == ":" or "\\" in name:
-        raise ValueError("has an absolute name, or one of another system")
+        raise ValueError("has an absolute path, or one of another operating system")
     if ".." in path.parts:
         raise ValueError("leads outside the worktree")
     if path.parts and path.parts[0].lower() == ".git":
-        raise ValueError("lies in the records of git")
+        raise ValueError("is inside the directory of git")
     return path
 
 

@@ -35,7 +35,7 @@ class FileJournal:
         """Open the journal, or make a new one: in its place unless ``resume``, and where there is none.
 
         Raises:
-            InputError: another process has it open, or it is that of another search.
+            InputError: another process has it open, or it belongs to another search.
             StoreError: it cannot be read or written.
         """
         self.path = path
@@ -153,7 +153,7 @@ class FileJournal:
         """Bring the probes up to date with a line."""
         match kind:
             case "bisection" if value != {"version": _VERSION, **self.about}:
-                raise InputError("it is that of another search")
+                raise InputError("it belongs to another search")
             case "begin":
                 planned = PlannedProbe(int(value["place"]), str(value["device"]), ProbePurpose(value["purpose"]))
                 target = Target(str(value["commit"]), tuple((str(name), str(pin)) for name, pin in value["pins"]))
@@ -182,5 +182,5 @@ def _failure(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"the journal cannot be written: {error.strerror}",
         where=str(path),
-        remedy="Make room or give the right to write, then go on with --resume.",
+        remedy="Free disk space or correct the permissions, then continue with --resume.",
     )

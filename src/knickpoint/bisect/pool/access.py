@@ -163,7 +163,7 @@ def pool_access(settings: PoolSettings, directory: Path) -> PoolAccess:
     if not any(files.values()):
         if not settings.secret:
             raise ConfigError(
-                "the pool has an address and no credentials, so that everyone who reaches it could run programs",
+                "the pool has an address but no credentials, so anyone who reaches it could run programs",
                 where="[pool]",
                 remedy='Set secret = "${KNICKPOINT_POOL_SECRET}", or certificate, private_key and authorities.',
             )
@@ -212,7 +212,7 @@ def _address(address: str) -> str:
         raise ConfigError(
             f"{address!r} is not an address of a pool",
             where="[pool] address",
-            remedy=f"Write tls://HOST:PORT, as in tls://pool.example.org:{_DEFAULT_PORT}; other ways are not encrypted.",
+            remedy=f"Write tls://HOST:PORT, as in tls://pool.example.org:{_DEFAULT_PORT}; other protocols lack encryption.",
         )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"tls://{host}:{port if port is not None else _DEFAULT_PORT}"

@@ -69,10 +69,10 @@ def make_certificate_files(directory: Path, names: tuple[str, ...]) -> tuple[Pat
 
     for name in names:
         if not name or name in {_AUTHORITY, ".", ".."} or "/" in name or not name.isprintable():
-            raise InputError(f"{name!r} is not a name for a certificate", remedy="Take the name of a device or a host.")
+            raise InputError(f"{name!r} is not a name for a certificate", remedy="Use the name of a device or a host.")
         if (directory / f"{name}.pem").exists():
             raise InputError(
-                "the certificate is there already",
+                "the certificate already exists",
                 where=str(directory / f"{name}.pem"),
                 remedy="Remove it, or take another name.",
             )

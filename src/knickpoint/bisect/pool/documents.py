@@ -189,7 +189,7 @@ def result_from_text(text: str | bytes) -> ProbeResult:
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError("its time has no zone")
+        raise ValueError("its time has no time zone")
     return moment
 
 

@@ -54,7 +54,7 @@ def open_pool(
     name = machine_name()
     if missing := sorted(set(only) - {LOCAL, name}):
         raise InputError(
-            f"there is no device {missing[0]}: without a pool, probes are made on this machine only",
+            f"there is no device {missing[0]}: without a pool, probes run on this machine only",
             where="--device",
             remedy="Leave --device out, or give the address of the pool in [pool].",
         )

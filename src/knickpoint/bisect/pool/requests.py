@@ -34,7 +34,7 @@ def check_device(device: Device) -> None:
     if not _NAME.fullmatch(device.name):
         raise InputError(
             f"{device.name!r} is not a name of a device",
-            remedy="Take letters, digits, '.', '_' and '-', as in pixel-7.",
+            remedy="Use letters, digits, '.', '_' and '-', as in pixel-7.",
         )
     if not 1 <= device.slots <= _MOST_SLOTS:
         raise InputError(f"a device makes 1 to {_MOST_SLOTS:,} probes at once, not {device.slots}", where=device.name)
@@ -76,7 +76,7 @@ def offer_of(document: Document) -> Offer:
     """
     try:
         if document["protocol"] != PROTOCOL:
-            raise InputError("the agent has another version of knick", remedy="Install the version of the pool.")
+            raise InputError("the agent has another version of knick", remedy="Install the version that the pool has.")
         offer = Offer(device_of(document["device"]), str(document["agent"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"the offer of an agent is not readable: {error}") from error

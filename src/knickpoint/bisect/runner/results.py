@@ -112,7 +112,7 @@ def read_run(job: ProbeJob, tree: Path, before: Mapping[str, Signature]) -> RunR
             failed |= _failures(table)
     if not files:
         raise FormatError(
-            "no format fits what the measure command wrote",
+            "no format fits the output of the measure command",
             where=plain_line(", ".join(fresh), _LONGEST_NAME),
             remedy="knick import --list shows the formats.",
         )

@@ -232,7 +232,7 @@ class Workspace:
             raise InputError(
                 f"less than {self.least_free_megabytes} MB of the disk are free",
                 where=str(self._absolute),
-                remedy="Make room on it.",
+                remedy="Free disk space.",
             )
         directory, lock = self._free_directory(job.key)
         try:

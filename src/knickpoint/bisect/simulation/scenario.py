@@ -87,7 +87,7 @@ class Scenario:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be played.
+        """Refuse what cannot be simulated.
 
         Raises:
             InputError: a number is out of its range; ``where`` is the name of the field.
@@ -151,7 +151,7 @@ class Scenario:
 
 
 def _refused(name: str, value: object, wanted: str) -> InputError:
-    return InputError(f"{value} cannot be played", where=name, remedy=f"State {wanted}.")
+    return InputError(f"{value} cannot be simulated", where=name, remedy=f"State {wanted}.")
 
 
 # The arrival of commits, and the batches of them of which the schedule measures the newest; the policy is that of real

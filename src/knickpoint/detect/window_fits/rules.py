@@ -222,7 +222,7 @@ def write_rule(rule: Rule) -> str:
 
 def _syntax_error(text: str, column: int, found: str, expected: str) -> InputError:
     return InputError(
-        f"{found} where {expected} is expected",
+        f"expected {expected}, got {found}",
         where=f"rule {text!r}, column {column + 1}",
         remedy="Write a rule as: cohen >= 2 and percent >= 0.03.",
     )

@@ -352,7 +352,7 @@ def _check_header(table: Table) -> None:
         )
     if all(map(is_moment, header)):
         raise InputError(
-            f"the column {shown(header[0])} says when, and no column has values",
+            f"the column {shown(header[0])} contains times, and no column contains values",
             where=where,
             remedy="Add a column for each series.",
         )

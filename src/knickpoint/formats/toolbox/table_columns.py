@@ -243,7 +243,7 @@ class _Table:
         moment = in_utc(cell) if isinstance(cell, datetime) else read_moment(cell)
         if moment is None:
             raise FormatError(
-                f"{cell_text(cell)!r} in column {self.header[index or 0]!r} is no point in time",
+                f"{cell_text(cell)!r} in column {self.header[index or 0]!r} is not a time",
                 where=where,
                 remedy="Write times as 2026-08-20T10:11:12Z, or as seconds since 1970.",
             )

@@ -431,8 +431,7 @@ class ResultCommits:
         for commit in commits:
             if not (commit.has_time or commit.is_number) and self._find(commit.hash) is None:
                 raise HistoryError(
-                    f"nothing says when commit {commit.hash[:12]} was made or measured, and so where it stands among"
-                    " others",
+                    f"the commit {commit.hash[:12]} has no time, neither of its own nor of a run, so its order is unknown",
                     remedy="Name the git repository in knickpoint.toml; or give the time, with --time or in a sidecar; "
                     "or import with --order given, oldest first.",
                 )

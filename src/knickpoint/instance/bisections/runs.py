@@ -284,7 +284,7 @@ def bisection_from(instance: Instance, name: str, asked: BisectionRequest) -> Bi
         raise InputError(
             f"the recipe {asked.recipe} has changed since the bisection was requested"
             if recipe
-            else f"there is no recipe {asked.recipe} any more"
+            else f"the recipe {asked.recipe} no longer exists"
         )
     repository = _repository(instance, asked.repository_id)
     commits = {each.slot: each.commit.hash for each in instance.store.commits.get(repository, asked.slots)}

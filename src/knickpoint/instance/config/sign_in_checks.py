@@ -151,7 +151,7 @@ def _check_role(config: Config, role: RoleSettings, where: str) -> None:
     for domain in role.domains:
         if "@" in domain or not domain:
             raise ConfigError(
-                f"domains has {domain!r}", where=where, remedy="Give what stands after the @, as in example.org."
+                f"domains has {domain!r}", where=where, remedy="Give the part after the @, as in example.org."
             )
 
 

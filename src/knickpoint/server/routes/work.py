@@ -111,7 +111,7 @@ async def post_results(
     when to send the file again. Callers and repositories take turns.
     """
     if request.headers.get("content-type", "").lower().startswith("multipart/"):
-        raise InputError("the body is a form, and not a results file", where="body", remedy=_FORM_REMEDY)
+        raise InputError("the body is a form, not a results file", where="body", remedy=_FORM_REMEDY)
     repository = permitted_repository(instance, caller, repository)
     source = upload_source(caller, repository, name)
     measured = in_utc(time) if time is not None else None

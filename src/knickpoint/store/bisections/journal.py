@@ -271,5 +271,5 @@ def check_holder(connection: Connection, key: int, holder: str) -> None:
     if row is None or row.holder != holder or row.state != BisectionState.RUNNING.value:
         raise BusyError(
             f"another worker coordinates bisection B{key}, or it ended",
-            remedy="Nothing is lost: it goes on from its journal.",
+            remedy="Nothing is lost: it continues from its journal.",
         )

@@ -463,4 +463,4 @@ def _processed(selection: Selection | None, processed: bool | None) -> Selection
 
 
 def _no_change(key: int) -> InputError:
-    return InputError(f"there is no change {key}", remedy="List what there is with knick changes.")
+    return InputError(f"there is no change {key}", remedy="knick changes lists them.")

@@ -170,7 +170,7 @@ class MissedChangeTable:
         with self._database.reading() as connection:
             row = connection.execute(select(table).where(table.c.id == key)).mappings().first()
         if row is None:
-            raise InputError(f"there is no missed change M{key}", remedy="List what there is with knick missed list.")
+            raise InputError(f"there is no missed change M{key}", remedy="knick missed list lists them.")
         return _missed_change_of(row)
 
     def all(

@@ -248,7 +248,7 @@ class TriageLog:
         if missing:
             raise InputError(
                 f"there is no change point {', '.join(map(str, missing[:5]))}",
-                remedy="List what there is with knick changes.",
+                remedy="knick changes lists them.",
             )
         return rows
 
@@ -318,7 +318,7 @@ class TriageLog:
 
 def _check_name(who: str) -> None:
     if not who.strip():
-        raise InputError("a decision needs the name of who made it", remedy="Pass the name of the caller.")
+        raise InputError("a decision needs the name of the caller", remedy="Pass the name of the caller.")
 
 
 def _changed_state(point: RowMapping, changes: Mapping[str, Any]) -> _State:

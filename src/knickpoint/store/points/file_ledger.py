@@ -261,7 +261,7 @@ class Ledger:
             held = int(connection.execute(select(func.sum(table.c.size))).scalar() or 0)
             if held + len(payload) > _WAITING_BYTES:
                 raise StoreError(
-                    f"{held} bytes of reports wait for unknown commits already",
+                    f"{held} bytes of reports already wait for unknown commits",
                     where=source,
                     remedy="Let the repository fetch its commits, or drop what waits: knick ingest status.",
                 )

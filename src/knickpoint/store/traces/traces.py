@@ -387,7 +387,7 @@ class Shortcuts:
             known = connection.execute(select(table.c.id).where(table.c.id == name)).scalar()
             if known is None and most is not None and self._count(connection) >= most:
                 raise InputError(
-                    f"{most:,} shortcuts are kept already",
+                    f"{most:,} shortcuts are already kept",
                     where="shortcut",
                     remedy="Write the query out, or have an admin raise shortcuts of [limits] in knickpoint.toml.",
                 )

@@ -236,7 +236,7 @@ def backtest(
     start = _boundary(store, repository, line) if since is None else since
     if start >= len(line.slots) - 1:
         raise InputError(
-            "no commit lies behind the start of the replay",
+            "there is no commit after the start of the replay",
             where=f"{repository.name}, line {line.name or 'default'}",
             remedy="Name an earlier commit with --since.",
         )

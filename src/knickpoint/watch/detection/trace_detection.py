@@ -84,7 +84,7 @@ def store_reference(store: Store, runner: Runner) -> StoreReference | None:
             case Place.CLUSTER:
                 return refer_to_server(store)
     except StoreError as error:  # some servers tell nobody which cluster they are
-        _LOG.warning("values are sent to the workers, as the store cannot be named to them: %s", error)
+        _LOG.warning("values are sent to the workers, since they cannot reach the store: %s", error)
         runner.unread = str(error)
         return None
 
@@ -127,7 +127,7 @@ def open_stored(reference: StoreReference, version: str) -> Store | UnreadStore:
     """
     if version != __version__:
         raise ServiceError(
-            f"a worker has Knickpoint {__version__}, and was asked by {version}",
+            f"a worker has Knickpoint {__version__}, and the run {version}",
             remedy="Install the same version on all workers.",
         )
     try:
@@ -349,7 +349,9 @@ def _detect_stored(
         ids = under_way.popleft()
         if isinstance(judged, UnreadStore):
             if not unread:
-                _LOG.warning("values are sent to the workers, as one cannot read the store: %s", judged.reason)
+                _LOG.warning(
+                    "values are sent to the workers, since one of them cannot read the store: %s", judged.reason
+                )
                 runner.unread = judged.reason
             unread.append(ids)
         else:

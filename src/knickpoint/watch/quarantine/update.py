@@ -147,13 +147,13 @@ def lift_quarantine(store: Store, repository: Repository, key: int, *, who: str,
         InputError: there is no such quarantine in ``repository``, its results count already, or there is no reason.
     """
     if not reason.strip():
-        raise InputError("a quarantine is lifted for a reason", remedy="Say why the results count.")
+        raise InputError("lifting a quarantine needs a reason", remedy="Say why the results count.")
     with store.transaction():
         stored = store.quarantines.get(key)
         if stored.quarantine.repository_id != repository.id:
             raise InputError(f"there is no quarantine {key} in {repository.name}", remedy="knick canaries lists them.")
         if not stored.quarantine.state.withholds:
-            raise InputError(f"the results of quarantine {key} count already", remedy="Nothing has to be done.")
+            raise InputError(f"the results of quarantine {key} already count", remedy="Nothing to do.")
         lifted = replace(stored.quarantine, state=QuarantineState.LIFTED, outcome=reason, who=who)
         store.quarantines.put([replace(stored, quarantine=lifted)])
         store.runs.restore(repository, [lifted.run_id])

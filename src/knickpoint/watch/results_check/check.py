@@ -330,7 +330,7 @@ def _check(runs: Sequence[RunReport], history: History | None, line: str, rules:
         raise InputError(
             f"the query {str(rules.query)!r} selects none of the {counted(len(new), 'trace')} of the results",
             where="query",
-            remedy="Leave it out to see what there is.",
+            remedy="Leave it out to see all of them.",
         )
     deciding = deciding_keys({row.trace for row in (*rows, *vanished)})
     machines = _Machines(history, [run.environment for run in runs])

@@ -70,7 +70,7 @@ def _members(store: Store, targets: Targets, *, all_members: bool) -> list[int]:
         if not members:
             store.findings.change(key)
             raise InputError(
-                f"change {key} has no members any more",
+                f"change {key} no longer has any members",
                 remedy="The data no longer show it; there is nothing to decide.",
             )
         unprocessed = [member.id for member in members if not member.processed]
@@ -202,7 +202,7 @@ def merge(store: Store, targets: Targets, *, who: str, note: str | None = None) 
         alone = {*targets.changes} if not targets.points else set()
         if len(alone) == 1 and not regrouped.former and {*store.findings.changes_of(ids)} == alone:
             raise InputError(
-                f"change {alone.pop()} alone cannot be merged: nothing would join it",
+                f"change {alone.pop()} cannot be merged alone",
                 remedy="Name two changes or more, as in knick triage R12 R14 --merge.",
             )
         _keep_bystanders(store, decisions, regrouped)

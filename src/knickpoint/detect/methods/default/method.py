@@ -255,7 +255,7 @@ class _Settings:
         if not 0 < self.false_alarms <= 1000:
             raise InputError(
                 f"false_alarms is {self.false_alarms}",
-                remedy="Give how many false alarms per 1,000 commits are bearable, above 0 and at most 1,000, such as "
+                remedy="Give the acceptable number of false alarms per 1,000 commits, above 0 and at most 1,000, such as "
                 f"{FALSE_ALARMS:g}.",
             )
         if not self.drift_effect >= 0:

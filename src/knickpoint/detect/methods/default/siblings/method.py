@@ -190,7 +190,7 @@ def detect_siblings(
     matrix = check_frame(frame.values if isinstance(frame, Frame) else frame)
     if matrix.size > _MOST_VALUES:
         raise InputError(
-            f"{matrix.shape[0]:,} traces x {matrix.shape[1]:,} commits are too many values to look at together",
+            f"{matrix.shape[0]:,} traces x {matrix.shape[1]:,} commits are too many values for one group",
             remedy=f"Give at most {_MOST_VALUES:,}; in an alert, group_by says which traces are related.",
         )
     names = _names(frame, keys)
