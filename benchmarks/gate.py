@@ -10,6 +10,7 @@ The parts are
 
 - ``shared``: 20 benchmarks on shared machines (``gate_machines``): unchanged pull requests that fail, 20 % in one
   benchmark, and 10 % in all of them, beside the rule that knows no machines and those of other tools.
+- ``environment``: pull requests one after another on a moved environment (``gate_environment``).
 - ``stated``: the four kinds of noise that the guide states figures for, and the real stretches, at 100 x 30 x 3.
 
 Rows are printed as they come. ``python benchmarks/gate.py PART… [--pulls N]`` runs some parts or fewer pull requests,
@@ -32,6 +33,7 @@ from typing import Final
 import numpy as np
 
 from accuracy_series import Labelled, place_of_series, read_labelled
+from gate_environment import environment_rows
 from gate_machines import WORLDS, Answer, MachinePull, judge, judge_plainly, peers, recorded, this_machine
 from gate_noise import KINDS, SESSIONS, PullRequest, generated, of_series
 from gate_references import REFERENCES
@@ -56,7 +58,7 @@ _CHANGED_EVERY: Final = 2
 _STATED: Final = ("normal", "t, 3 degrees of freedom", "two modes", "two modes, sticky")
 _QUICK: Final = 150
 _FEWER: Final = 5
-"""Shapes and series take a fifth of the pull requests."""
+"""Shapes and series take a fifth of the pull requests, as do the changes on shared machines."""
 
 _MOST_FAILURES, _LEAST_CAUGHT = 1.0, 95.0
 
@@ -170,14 +172,30 @@ _MOST_PASSED, _LEAST_FOUND = 5.0, 80.0
 _PLAIN: Final = "without machines"
 
 
-def _answers(make: Callable[[int], MachinePull], seed: int) -> list[dict[str, Answer]]:
-    """Return the answers of each rule to a pull request: unchanged, with a change in one benchmark, and in all."""
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """The answers of each rule to a pull request: unchanged, with a change in the benchmark ``at``, and in all.
+
+    Both changes are None where they were not tried.
+    """
+
+    unchanged: dict[str, Answer]
+    at: int
+    one: dict[str, Answer] | None
+    whole: dict[str, Answer] | None
+
+
+def _answers(make: Callable[[int], MachinePull], seed: int) -> _Answers:
     made = make(seed)
-    place = seed % len(made.pull.histories)
-    return [
-        {"": judge(each), _PLAIN: judge_plainly(each), **peers(each)}
-        for each in (made, made.with_change(place, _ONE_BY), made.with_change(None, _ALL_BY))
-    ]
+    at = seed // _FEWER % len(made.pull.histories)
+
+    def answers(pull: MachinePull) -> dict[str, Answer]:
+        return {"": judge(pull), _PLAIN: judge_plainly(pull), **peers(pull)}
+
+    if seed % _FEWER:
+        return _Answers(answers(made), at, None, None)
+    changed = (answers(made.with_change(place, by)) for place, by in ((at, _ONE_BY), (None, _ALL_BY)))
+    return _Answers(answers(made), at, *changed)
 
 
 def _of_world(
@@ -185,10 +203,10 @@ def _of_world(
 ) -> Iterator[Row]:
     """Yield the rows of one world; ``alone`` says that there is one machine, on which 10 % in all must not pass."""
     found = list(pool.map(partial(_answers, make), range(pulls), chunksize=5))
-    places = [seed % unchanged[""].worse.size for seed, (unchanged, _, _) in enumerate(found)]
+    changed = [(each.at, each.one, each.whole) for each in found if each.one and each.whole]
 
     def rows(what: str, share: Callable[[str], float], reach: Reach, bound: float) -> Iterator[Row]:
-        for number, name in enumerate(list(found[0][0])[1:]):
+        for number, name in enumerate(list(found[0].unchanged)[1:]):
             goal = (reach, bound) if not number else (Reach.SHOWN, 0.0)
             yield Row(f"{label}: {what}", "%", share(""), share(name), name, *goal)
 
@@ -197,37 +215,33 @@ def _of_world(
 
     yield from rows(
         "unchanged that fail",
-        lambda name: mean(bool(unchanged[name].worse.any()) for unchanged, _, _ in found),
+        lambda name: mean(bool(each.unchanged[name].worse.any()) for each in found),
         Reach.AT_MOST,
         _MOST_FAILURES,
     )
-    again = mean(unchanged[""].again for unchanged, _, _ in found)
+    again = mean(each.unchanged[""].again for each in found)
     yield Row(f"{label}: unchanged to be measured again", "%", again)
     # What moved by 50 to 140 % on a busy machine hides 20 %, and a machine never seen may do as much by itself.
     yield from rows(
         "+20 % in one found",
-        lambda name: mean(bool(one[name].worse[at]) for at, (_, one, _) in zip(places, found, strict=True)),
+        lambda name: mean(bool(one[name].worse[at]) for at, one, _ in changed),
         Reach.SHOWN if "busy" in label or "another" in label else Reach.AT_LEAST,
         _LEAST_FOUND,
     )
     named = mean(
-        bool(one[""].worse[at] or (one[""].doubtful is not None and one[""].doubtful[at]))
-        for at, (_, one, _) in zip(places, found, strict=True)
+        bool(one[""].worse[at] or (one[""].doubtful is not None and one[""].doubtful[at])) for at, one, _ in changed
     )
     yield Row(f"{label}: +20 % in one found, or named as unstable", "%", named)
     yield from rows(
         "+20 % in one found, and no other blamed",
-        lambda name: mean(
-            bool(one[name].worse[at]) and one[name].worse.sum() == 1
-            for at, (_, one, _) in zip(places, found, strict=True)
-        ),
+        lambda name: mean(bool(one[name].worse[at]) and one[name].worse.sum() == 1 for at, one, _ in changed),
         Reach.SHOWN,
         0.0,
     )
     if alone:
         yield from rows(
             "+10 % in all that passes",
-            lambda name: mean(whole[name].passes for _, _, whole in found),
+            lambda name: mean(whole[name].passes for _, _, whole in changed),
             Reach.AT_MOST,
             _MOST_PASSED,
         )
@@ -249,6 +263,7 @@ _PARTS: Final[dict[str, Callable[[ProcessPoolExecutor, int], Iterator[Row]]]] = 
     "shapes": _of_shapes,
     "series": _of_series,
     "shared": _shared,
+    "environment": lambda pool, pulls: environment_rows(pool, max(10, pulls // _FEWER)),
     "stated": _stated,
 }
 
