@@ -60,12 +60,12 @@ def _keys() -> tuple[str, ...]:
     )
 
 
-def _steps(random: np.random.Generator) -> list[_Step]:
+def _steps(random: np.random.Generator, commits: int, changes: int) -> list[_Step]:
     """Draw the changes; the one with most members is not the one that moved most."""
-    sizes = [LARGEST, *(random.geometric(1 / _MEAN_MEMBERS, CHANGES - 1).tolist())]
+    sizes = [LARGEST, *(random.geometric(1 / _MEAN_MEMBERS, changes - 1).tolist())]
     return [
         _Step(
-            slot=int(random.integers(20, COMMITS - 20)),
+            slot=int(random.integers(20, commits - 20)),
             factor=1 + 0.02 * float(random.geometric(0.1)) * (1 if random.random() < 0.7 else -0.3),
             rows=random.choice(TRACES, size, replace=False),
         )
@@ -73,8 +73,8 @@ def _steps(random: np.random.Generator) -> list[_Step]:
     ]
 
 
-def _values(random: np.random.Generator, steps: Sequence[_Step]) -> NDArray[np.float32]:
-    values = random.normal(100, 0.5, (TRACES, COMMITS)).astype(np.float32)
+def _values(random: np.random.Generator, steps: Sequence[_Step], commits: int) -> NDArray[np.float32]:
+    values = random.normal(100, 0.5, (TRACES, commits)).astype(np.float32)
     for step in steps:
         values[step.rows, step.slot :] *= np.float32(max(step.factor, 0.3))
     return values
@@ -125,9 +125,9 @@ def _changes(step: _Step, values: NDArray[np.float32], ids: Sequence[int]) -> It
         yield PointUpdate(Transition.NEW, 0, ids[row], (seen,))
 
 
-def _commits() -> Iterator[Commit]:
+def _commits(count: int) -> Iterator[Commit]:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-    for number in range(COMMITS):
+    for number in range(count):
         author = _AUTHORS[number % len(_AUTHORS)]
         yield Commit(f"{number:040x}", author, "", begin + timedelta(hours=5 * number), f"Change number {number}")
 
@@ -135,7 +135,7 @@ def _commits() -> Iterator[Commit]:
 def _write_values(store: Store, values: NDArray[np.float32]) -> None:
     """Write a run a commit, as an import does."""
     repository = store.commits.add_repository("bench")
-    slots = list(store.commits.add(repository, _commits()).values())
+    slots = list(store.commits.add(repository, _commits(values.shape[1])).values())
     store.commits.set_line(repository, "main", slots)
     codes, small = np.zeros(TRACES, dtype=np.uint16), np.zeros(TRACES, dtype=np.uint8)
     keys, offsets = _keys(), np.arange(TRACES + 1)
@@ -162,11 +162,11 @@ def _write_findings(store: Store, values: NDArray[np.float32], steps: Sequence[_
             store.findings.triage.decide(points, status, "ada", action=Action.SPLIT)
 
 
-def make_instance(directory: Path) -> None:
-    """Make the instance in ``directory``: the same one whenever it is made."""
+def make_instance(directory: Path, *, commits: int = COMMITS, changes: int = CHANGES) -> None:
+    """Make the instance in ``directory``, or one with fewer ``commits`` and ``changes``: the same whenever it is made."""
     random = np.random.default_rng(7)
-    steps = _steps(random)
-    values = _values(random, steps)
+    steps = _steps(random, commits, changes)
+    values = _values(random, steps, commits)
     with create_instance(directory) as instance:
         _write_values(instance.store, values)
         _write_findings(instance.store, values, steps)
