@@ -151,6 +151,28 @@ def test_a_large_change_ends_a_long_plan_early() -> None:
     assert judge.planned[KEY] > 2000
 
 
+def _play_long(seed: int, factor: float) -> RoundsJudge:
+    """Look for 0.1 % at a noise of 0.2 %, until it is found or excluded."""
+    judge = RoundsJudge(ComparisonRules(find=0.001, most_rounds=1_000, seed=seed))
+    rng = np.random.default_rng(seed)
+    while not judge.finished and judge.rounds < 1_000:
+        base, head = 10 * (1 + 0.002 * rng.standard_normal(2)) * np.array([1.0, factor])
+        judge.add({KEY: MeasuredValue(base, "ms", Better.LOWER)}, {KEY: MeasuredValue(head, "ms", Better.LOWER)})
+    return judge
+
+
+def test_a_change_that_the_rest_of_a_long_plan_would_hardly_find_is_excluded_before_its_end() -> None:
+    ended = [_play_long(seed, 1.0) for seed in range(4)]
+    assert sum(judge.rounds for judge in ended) < 0.9 * sum(judge.planned[KEY] for judge in ended)
+    assert {(_only(judge).verdict, _only(judge).settled) for judge in ended} == {(Verdict.UNCHANGED, True)}
+    assert all(_only(judge).detectable <= 0.001 + 1e-9 for judge in ended)
+    assert all("would have been found" in _only(judge).reason for judge in ended)
+
+
+def test_a_change_of_the_size_to_find_is_not_excluded_early() -> None:
+    assert {_only(_play_long(seed, 1.001)).verdict for seed in range(4)} == {Verdict.REGRESSED}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_plan_ends_where_nothing_changed(seed: int) -> None:
     judge = RoundsJudge(ComparisonRules(find=0.001, most_rounds=400, seed=seed))

@@ -148,6 +148,19 @@ def planned_rounds(noise: float, find: float, error: float, power: float) -> int
     return math.ceil(_LOOKING * high)
 
 
+def conditional_power(shown: Array, size: float, find: float, planned: int, error: float) -> float:
+    """Probability that a plan finds a change of ``find``, given the differences ``shown`` so far, which have a ``size``.
+
+    A test that ends where it is below p misses such a change at most 1 / (1 - p) times as often as one that goes on (Lan,
+    Simon and Halperin 1982).
+    """
+    left, noise = planned - len(shown), clipped_noise(shown - size)
+    if left <= 0 or not noise:
+        return 1.0
+    expected = (abs(size) * len(shown) + find * left) / noise
+    return _NORMAL.cdf((expected - _NORMAL.inv_cdf(1 - error) * math.sqrt(planned)) / math.sqrt(left))
+
+
 def found_size(noise: float, rounds: int, error: float, power: float) -> float:
     """Smallest change that so many rounds find with ``power``, at an error of ``error``; infinite for too few rounds."""
     bar, count = _NORMAL.inv_cdf(1 - error), int(rounds / _LOOKING)

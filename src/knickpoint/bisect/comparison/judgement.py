@@ -11,7 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.bisect.comparison.effect import Effect, blinded_noise, estimate_effect, planned_rounds
+from knickpoint.bisect.comparison.effect import (
+    Effect,
+    blinded_noise,
+    conditional_power,
+    estimate_effect,
+    planned_rounds,
+)
 from knickpoint.bisect.comparison.paired_values import (
     COMPLETE,
     OF_SHAPES,
@@ -42,6 +48,10 @@ _EACH_ROUND: Final = 32
 """Rounds up to which every one is looked at; then each is a twentieth further, or where a plan ends."""
 
 _NEXT_LOOK: Final = 1.05
+
+_FUTILE: Final = 0.05
+"""Conditional power below which a change is excluded before its plan is complete: a power of 95 % stays above 94.7 %.
+"""
 
 _ROUNDS_OF_MODES: Final = 60
 """Rounds that are planned to find a mode of some runs, if they are made at all: a rare mode takes many."""
@@ -109,6 +119,8 @@ class RoundsJudge:
         self._judged: tuple[JudgedBenchmark, ...] = ()
         self._planned: dict[str, int] = {}
         self._complete: set[str] = set()
+        self._excluded: set[str] = set()
+        self._error = rules.false_positives
         self._last: dict[str, tuple[float, float]] = {}
         self._looked = 0
         self.most = rules.most_rounds
@@ -213,7 +225,7 @@ class RoundsJudge:
         A plan that was fulfilled stays: its part of the rate is spent.
         """
         taking_part = sum(bool(np.nan_to_num(each).any()) for each in levels) or len(levels)
-        error = (1 - OF_SHAPES) * self.rules.false_positives / max(1, taking_part)
+        self._error = (1 - OF_SHAPES) * self.rules.false_positives / max(1, taking_part)
         for values, differences in zip(series, levels, strict=True):
             prior = math.sqrt(2) * self.noise.get(values.key, math.nan)
             if not values.logarithmic:
@@ -221,7 +233,7 @@ class RoundsJudge:
             noise = blinded_noise(differences[~np.isnan(differences)], prior)
             find = self._find(values)
             if not math.isnan(noise) and find > 0 and values.key not in self._complete:
-                self._planned[values.key] = planned_rounds(noise, find, error, self.rules.power)
+                self._planned[values.key] = planned_rounds(noise, find, self._error, self.rules.power)
 
     def _find(self, values: PairedValues) -> float:
         """Size of the change to find, in the units of the differences."""
@@ -238,7 +250,9 @@ class RoundsJudge:
         detectable = abs(_relative(values, effect.detectable))
         exact = values.exact()
         if exact is None:
-            verdict, reason, settled = self._verdict(values, effect, modes)
+            if self._excludes(values, known, effect):
+                detectable = min(detectable, abs(_relative(values, self._find(values))))
+            verdict, reason, settled = self._verdict(values, effect, detectable, modes)
             if not settled and (known_from := self._seen_with_history(values, known)) < math.inf:
                 text = f"a change of {percent_text(known_from)} would have been found, by the noise of its history"
                 verdict, reason, settled, detectable = Verdict.UNCHANGED, text, True, known_from
@@ -268,10 +282,22 @@ class RoundsJudge:
             settled=settled,
         )
 
-    def _verdict(self, values: PairedValues, effect: Effect, modes: Modes | None) -> tuple[Verdict, str, bool]:
+    def _excludes(self, values: PairedValues, known: Array, effect: Effect) -> bool:
+        """Whether the rest of the plan would hardly find the change to find any more: it is excluded from here on.
+
+        The benchmark stays in the test, so that the rate is as before, and its rounds may still show a change.
+        """
+        planned = self._planned.get(values.key, 0)
+        begun = COMPLETE <= known.size < planned
+        if begun and conditional_power(known, effect.size, self._find(values), planned, self._error) < _FUTILE:
+            self._excluded.add(values.key)
+        return values.key in self._excluded
+
+    def _verdict(
+        self, values: PairedValues, effect: Effect, detectable: float, modes: Modes | None
+    ) -> tuple[Verdict, str, bool]:
         """Return the verdict on a value with noise, its reason, and whether it needs no more rounds."""
         size = _relative(values, effect.size)
-        detectable = abs(_relative(values, effect.detectable))
         changed, shape = (self._changed.get((values.key, is_shape)) for is_shape in (False, True))
         if changed is not None and abs(size) >= self.rules.minimum_effect:
             return changed, _reason_of_change(values), True
@@ -292,8 +318,8 @@ class RoundsJudge:
             reason = f"a change of {percent_text(detectable)} would have been found"
         if modes is not None:
             reason += f"; {counted(int(modes.apart.sum()), 'round has', 'rounds have')} its sides in different modes"
-        excluded = values.key in self._complete and self._planned[values.key] <= self._rounds_of(values.key)
-        return (Verdict.UNSTABLE if unstable else Verdict.UNCHANGED), reason, excluded
+        complete = values.key in self._complete and self._planned[values.key] <= self._rounds_of(values.key)
+        return (Verdict.UNSTABLE if unstable else Verdict.UNCHANGED), reason, complete or values.key in self._excluded
 
     def _shape(self, values: PairedValues, modes: Modes | None) -> tuple[str, float]:
         """Name the shape that changed, and by how much that changes the mean, at least."""
