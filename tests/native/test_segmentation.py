@@ -37,6 +37,12 @@ UNEVEN = Forest(
     value=np.array([0.125, 0.0, -0.5, 0.75, 0.1, 0.2, -0.3, 0.4, 0.6, -0.7, 0.9]),
 )
 """A leaf alone, a stump, and a tree of which one side ends early."""
+BEYOND = dataclasses.replace(
+    STUMPS,
+    feature=np.array([20, -1, -1, 21, -1, -1], np.int32),
+    bound=np.array([3.0, 0.0, 0.0, 8.0, 0.0, 0.0]),
+)
+"""Trees that ask for what changes when levels beyond those of a candidate do: the way back, and the density."""
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 
@@ -79,6 +85,16 @@ def test_long_series_are_put_in_order_piece_by_piece_as_if_at_once(n: int) -> No
     values = np.repeat(random_series(1, n // 40 + 1), 40)[:n] * 3 + random_series(n, n)
     found, expected = (find(values, RULE, 2.0, False) for find in (compiled, segmentation_reference.segment))
     assert found.indices.tolist() == expected.indices.tolist()
+    assert np.allclose(found.features, expected.features, rtol=1e-8, atol=1e-8)
+    assert np.allclose(found.proofs, expected.proofs, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_candidates_whose_own_levels_stay_are_judged_as_if_described_anew(seed: int) -> None:
+    values = random_series(seed, 120) + 3 * np.repeat(np.random.default_rng(seed).permutation(20), 6)
+    found, expected = (find(values, BEYOND, np.inf, True) for find in (compiled, segmentation_reference.segment))
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert np.allclose(found.scores, expected.scores, rtol=0, atol=1e-9)
     assert np.allclose(found.features, expected.features, rtol=1e-8, atol=1e-8)
     assert np.allclose(found.proofs, expected.proofs, rtol=1e-8, atol=1e-8)
 

@@ -18,8 +18,8 @@
    is predicted. */
 enum { TOGETHER = 16, ABREAST = 4 };
 
-/* The most features of a forest, of one whose features fit two vectors, and the place of what is not a number. */
-enum { FEATURES = 256, IN_VECTORS = 64, BEYOND = UINT16_MAX };
+/* The place of what is not a number. */
+enum { BEYOND = UINT16_MAX };
 
 /* How many of count ascending numbers are below x: a binary search without branches. */
 static uint16_t place_among(const double *cuts, int count, double x)
@@ -43,18 +43,23 @@ int64_t kp_trees_together(void)
     return TOGETHER;
 }
 
-void kp_judge(const KpForest *forest, double *rows, int stride, int features, int count)
+void kp_place(const KpForest *forest, const double *features, KpPlaces *places)
 {
-    _Alignas(KP_ALIGNMENT) uint16_t places[ABREAST][FEATURES];
-    for (int begin = 0; begin < count; begin += ABREAST) {
-        int some = count - begin < ABREAST ? count - begin : ABREAST;
-        double totals[ABREAST];
-        for (int c = 0; c < some; c++)
-            KP_CHOOSE(place)(forest, rows + (begin + c) * stride + features, places[c]);
-        KP_CHOOSE(judge)(forest, places, some, totals);
-        for (int c = 0; c < some; c++)
-            rows[(begin + c) * stride] = totals[c];
-    }
+    KP_CHOOSE(place)(forest, features, places->at);
+}
+
+uint16_t kp_place_one(const KpForest *forest, int feature, double value)
+{
+    if (feature >= forest->features)
+        return 0;
+    int first = forest->first[feature];
+    return place_among(forest->cuts + first, forest->first[feature + 1] - first, value);
+}
+
+void kp_judge(const KpForest *forest, const KpPlaces *places, int count, double *totals)
+{
+    for (int begin = 0; begin < count; begin += ABREAST)
+        KP_CHOOSE(judge)(forest, places + begin, count - begin < ABREAST ? count - begin : ABREAST, totals + begin);
 }
 
 void kp_take_parts(const KpForest *forest, const double *features, double *parts)

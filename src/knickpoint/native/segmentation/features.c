@@ -254,8 +254,6 @@ void kp_describe(Series *s, const Spot *spot, int k, double *features)
         [FEATURE_LOG_RATIO] = log(va / vb),
         [FEATURE_FIRST_FIVE] = (first5 / five - spot->before) * sign / scale,
         [FEATURE_NEWEST] = spot->stop == n,
-        [FEATURE_WAY_BACK] = way_back(s, spot),
-        [FEATURE_DENSITY] = 100.0 * k / n,
         [FEATURE_INNER_SPLIT] = inner,
         [FEATURE_LEAD_OVER_INNER] = plain - inner,
         [FEATURE_LEAST_AFTER] = least_distance(x, nb, spot->before, sign, noise),
@@ -280,4 +278,11 @@ void kp_describe(Series *s, const Spot *spot, int k, double *features)
     };
     for (int q = 0; q < FEATURES; q++)
         features[q] = clip(all[q], -1e6, 1e6);
+    kp_describe_beyond(s, spot, k, features);
+}
+
+void kp_describe_beyond(Series *s, const Spot *spot, int k, double *features)
+{
+    features[FEATURE_WAY_BACK] = clip(way_back(s, spot), -1e6, 1e6);
+    features[FEATURE_DENSITY] = 100.0 * k / s->n;
 }

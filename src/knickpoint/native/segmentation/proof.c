@@ -53,13 +53,18 @@ static int interval(const Series *s, const Spot *spot)
 
 void kp_prove(const Series *s, const Spot *spot, double *proof)
 {
+    proof[PROOF_JUMP] = fabs(spot->after - spot->before) / spot->noise;
+    proof[PROOF_INTERVAL] = interval(s, spot);
+    kp_prove_run(s, spot, proof);
+}
+
+void kp_prove_run(const Series *s, const Spot *spot, double *proof)
+{
     const double *x = s->x;
     int c = spot->place, agreed = 0;
     double jump = fabs(spot->after - spot->before), band = jump / 4 > 4 * spot->noise ? jump / 4 : 4 * spot->noise;
-    proof[PROOF_JUMP] = jump / spot->noise;
     proof[PROOF_AGREE] = 0;
     proof[PROOF_CHANCE] = 1000;
-    proof[PROOF_INTERVAL] = interval(s, spot);
 
     /* The run is the shorter side, or of two equal ones the less likely. */
     if (spot->nb <= spot->na) {

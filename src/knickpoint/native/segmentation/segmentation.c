@@ -48,12 +48,20 @@ static double judge_by_rule(const double *features)
     return by_mean < by_rank ? by_mean : by_rank;
 }
 
+/* What a candidate was found to be when its levels were described: while they stay, what lies beyond them may change.
+   The noise is 0 where they have not been described yet. */
+typedef struct {
+    double noise, before, after, by_trees;
+    KpPlaces places;
+} Seen;
+
 /* The candidates that are left, in a list, and a tree of their scores: place, row and score of a slot stay where they
    are, so dropping one takes O(log k). least[slots + i] is the score of slot i, infinite once it is dropped, and
    least[j] the lesser one of least[2 j] and least[2 j + 1]. */
 typedef struct {
     int *places, *before, *after, k, slots, first;
     double (*rows)[ROW], *least;
+    Seen *seen;
 } Left;
 
 static int open_left(Left *left, int *places, int k)
@@ -66,12 +74,14 @@ static int open_left(Left *left, int *places, int k)
     left->rows = malloc((size_t)(k + 1) * sizeof *left->rows);
     left->least = malloc((size_t)left->slots * 2 * sizeof(double));
     left->before = malloc((size_t)(k + 1) * 2 * sizeof(int));
-    if (!left->rows || !left->least || !left->before)
+    left->seen = malloc((size_t)(k + 1) * sizeof *left->seen);
+    if (!left->rows || !left->least || !left->before || !left->seen)
         return -1;
     left->after = left->before + k + 1;
     for (int i = 0; i < k; i++) {
         left->before[i] = i - 1;
         left->after[i] = i + 1 < k ? i + 1 : -1;
+        left->seen[i].noise = 0;
     }
     left->first = k ? 0 : -1;
     for (int i = 0; i < 2 * left->slots; i++)
@@ -84,6 +94,7 @@ static void close_left(Left *left)
     free(left->rows);
     free(left->least);
     free(left->before);
+    free(left->seen);
 }
 
 static void set_score(Left *left, int slot, double score)
@@ -123,71 +134,116 @@ static int places_around(const Left *left, int slot, int *around, int *at)
     return count;
 }
 
-/* Describe the candidates in some slots, at most PART, and judge them together. */
+/* Describe the candidate in a slot whose levels are new, and find the places of its features. */
+static void describe_afresh(Series *s, const KpForest *forest, const Left *left, Spot *spot, Seen *seen, double *row)
+{
+    kp_survey(s, spot);
+    kp_describe(s, spot, left->k, row + 1 + PROOFS);
+    kp_prove(s, spot, row + 1);
+    seen->noise = spot->noise;
+    seen->before = spot->before;
+    seen->after = spot->after;
+    if (forest->trees)
+        kp_place(forest, row + 1 + PROOFS, &seen->places);
+}
+
+/* Describe it again where only the levels beyond its own are new. Returns whether the trees may answer otherwise. */
+static int describe_again(Series *s, const KpForest *forest, const Left *left, Spot *spot, Seen *seen, double *row)
+{
+    static const int beyond[] = {FEATURE_WAY_BACK, FEATURE_DENSITY};
+    double *features = row + 1 + PROOFS;
+    int other = 0;
+    spot->noise = seen->noise;
+    spot->before = seen->before;
+    spot->after = seen->after;
+    kp_describe_beyond(s, spot, left->k, features);
+    kp_prove_run(s, spot, row + 1);
+    for (int i = 0; i < 2 && forest->trees; i++) {
+        uint16_t place = kp_place_one(forest, beyond[i], features[beyond[i]]);
+        other |= seen->places.at[beyond[i]] != place;
+        seen->places.at[beyond[i]] = place;
+    }
+    return other;
+}
+
+/* Describe the candidates in some slots, at most PART, and judge them together. The levels beside a candidate that
+   stays are those with which it was described before. */
 enum { PART = 16 };
 
-static void examine(Series *s, const KpForest *forest, Left *left, const int *slots, int count)
+static void examine(Series *s, const KpForest *forest, Left *left, const int *slots, const int *stays, int count)
 {
-    double rows[PART][ROW];
+    KpPlaces places[PART];
+    int asked[PART], asking = 0;
+    double totals[PART];
     for (int i = 0; i < count; i++) {
-        double *proof = rows[i] + 1, *features = proof + PROOFS;
-        int around[5], at, held = places_around(left, slots[i], around, &at);
+        double *row = left->rows[slots[i]];
+        Seen *seen = left->seen + slots[i];
+        int around[5], at, held = places_around(left, slots[i], around, &at), ask = 1;
         Spot spot;
-        kp_survey(s, around, held, at, &spot);
-        kp_describe(s, &spot, left->k, features);
-        kp_prove(s, &spot, proof);
-        if (!forest->trees)
-            rows[i][0] = judge_by_rule(features);
+        kp_locate(s, around, held, at, &spot);
+        if (stays[i] && seen->noise > 0)
+            ask = describe_again(s, forest, left, &spot, seen, row);
+        else
+            describe_afresh(s, forest, left, &spot, seen, row);
+        if (!forest->trees) {
+            seen->by_trees = judge_by_rule(row + 1 + PROOFS);
+        } else if (ask) {
+            places[asking] = seen->places;
+            asked[asking++] = slots[i];
+        }
     }
-    if (forest->trees && count)
-        kp_judge(forest, rows[0], ROW, 1 + PROOFS, count);
+    kp_judge(forest, places, asking, totals);
+    for (int i = 0; i < asking; i++)
+        left->seen[asked[i]].by_trees = totals[i];
     for (int i = 0; i < count; i++) {
-        rows[i][0] += kp_certainty(rows[i] + 1);
-        memcpy(left->rows[slots[i]], rows[i], sizeof rows[i]);
-        set_score(left, slots[i], rows[i][0]);
+        double *row = left->rows[slots[i]];
+        row[0] = left->seen[slots[i]].by_trees + kp_certainty(row + 1);
+        set_score(left, slots[i], row[0]);
     }
 }
 
 static void examine_all(Series *s, const KpForest *forest, Left *left)
 {
+    static const int stays[PART] = {0};
     int slots[PART], count = 0;
     for (int slot = left->first; slot >= 0; slot = left->after[slot]) {
         slots[count++] = slot;
         if (count == PART || left->after[slot] < 0) {
-            examine(s, forest, left, slots, count);
+            examine(s, forest, left, slots, stays, count);
             count = 0;
         }
     }
 }
 
-/* Take a candidate out of the list; its neighbours have new levels beside them: one on each side moves, two on each
-   side change their features. */
+/* Take a candidate out of the list. Its neighbours have new levels beside them: one on each side moves, and the next
+   one has a new level beyond its own, or beside it where its neighbour moved. */
 static void drop(Series *s, const KpForest *forest, Left *left, int slot)
 {
-    int one = left->before[slot], other = left->after[slot], slots[4], count = 0;
-    if (one >= 0)
-        left->after[one] = other;
+    int sides[2] = {left->before[slot], left->after[slot]}, slots[4], stays[4], count = 0;
+    if (sides[0] >= 0)
+        left->after[sides[0]] = sides[1];
     else
-        left->first = other;
-    if (other >= 0)
-        left->before[other] = one;
+        left->first = sides[1];
+    if (sides[1] >= 0)
+        left->before[sides[1]] = sides[0];
     left->k--;
     set_score(left, slot, INFINITY);
 
-    if (one >= 0 && left->before[one] >= 0)
-        slots[count++] = left->before[one];
     for (int side = 0; side < 2; side++) {
-        int moved = side ? other : one;
-        if (moved < 0)
+        int one = sides[side];
+        if (one < 0)
             continue;
-        int around[5], at, held = places_around(left, moved, around, &at);
+        int around[5], at, held = places_around(left, one, around, &at), place = left->places[one];
         kp_relocate(s, around, held, at);
-        left->places[moved] = around[at];
-        slots[count++] = moved;
+        left->places[one] = around[at];
+        stays[count] = 0;
+        slots[count++] = one;
+        int next = side ? left->after[one] : left->before[one];
+        stays[count] = around[at] == place;
+        slots[count] = next;
+        count += next >= 0;
     }
-    if (other >= 0 && left->after[other] >= 0)
-        slots[count++] = left->after[other];
-    examine(s, forest, left, slots, count);
+    examine(s, forest, left, slots, stays, count);
 }
 
 /* Drop the weakest candidate until all reach the threshold. Returns how many stay, -2 when the record is full. */

@@ -86,15 +86,21 @@ int kp_place_candidates(Series *s, int *places, int k, int *spare);
 /* Move candidate i to its best place where that leaves all levels long enough. */
 void kp_relocate(Series *s, int *places, int k, int i);
 
-/* Describe what lies around candidate i. */
-void kp_survey(const Series *s, const int *places, int k, int i, Spot *spot);
+/* Say between which levels candidate i lies; then describe what lies around it. */
+void kp_locate(const Series *s, const int *places, int k, int i, Spot *spot);
+void kp_survey(const Series *s, Spot *spot);
 
-/* Describe one of k candidates by FEATURES numbers. */
+/* Describe one of k candidates by FEATURES numbers, or only by those that depend on the levels beyond those beside it.
+ */
 void kp_describe(Series *s, const Spot *spot, int k, double *features);
+void kp_describe_beyond(Series *s, const Spot *spot, int k, double *features);
 
 /* What makes a candidate certain without the forest: proof = {jump of the medians in noise, values of the shorter level
    that agree, chance per 1,000 of such a run, half width of the places that explain the values about as well}. */
 void kp_prove(const Series *s, const Spot *spot, double *proof);
+
+/* The values that agree and the chance alone, which depend on the levels beyond those beside the candidate. */
+void kp_prove_run(const Series *s, const Spot *spot, double *proof);
 
 /* What the proof adds to the log-odds. */
 double kp_certainty(const double *proof);
