@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native.binding import lib
-from knickpoint.native.trend.reference import Fit, Slopes
+from knickpoint.native.trend.reference import NO_RATES, Fit, Slopes
 
 Floats = NDArray[np.float64]
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 def fit_levels(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
     """Fit the levels and slopes of ``values``; see the reference."""
     size, steps, count = values.size, len(places), len(slopes)
-    series = np.empty((3, size))
+    series = np.empty((4, size))
     coefficients, facts = np.empty(1 + steps + count), np.empty(2)
     begins, ends = np.array(places, np.int64), np.array(slopes, np.int64)
     if lib.kp_fit_trend(values, size, begins, steps, ends, count, coefficients, series, facts):
@@ -33,10 +33,13 @@ def explain_slopes(values: Floats, places: Sequence[int], starts: NDArray[np.int
     return explained
 
 
-def best_slope(values: Floats, places: Sequence[int]) -> tuple[int, int, float] | None:
-    """Return the slope that explains most of ``values``, and how much; see the reference."""
+def best_slope(
+    values: Floats, places: Sequence[int], slopes: Slopes = (), rates: Floats = NO_RATES
+) -> tuple[int, int, float] | None:
+    """Return the slope that explains most of what ``slopes`` leave of ``values``, and how much; see the reference."""
     begins, slope, explained = np.array(places, np.int64), np.empty(2, np.int64), np.empty(1)
-    found = lib.kp_best_slope(values, values.size, begins, begins.size, slope, explained)
+    ends, count = np.array(slopes, np.int64), len(slopes)
+    found = lib.kp_best_slope(values, values.size, begins, begins.size, ends, rates, count, slope, explained)
     if found < 0:
         raise MemoryError
-    return (int(slope[0]), int(slope[1]), float(explained[0])) if found else None
+    return (*slope.tolist(), explained.item()) if found else None

@@ -39,13 +39,14 @@ _EXPLAINABLE: Final = 1e-9
 class Fit(NamedTuple):
     """The coefficients of a fit (first level, jumps, rates), the fit, its residuals, their noise and its inflation.
 
-    ``clipped`` are the values with outliers brought near.
+    ``clipped`` are the values with outliers brought near, and ``moved`` is how far the slopes move each value.
     """
 
     coefficients: Floats
     fitted: Floats
     residuals: Floats
     clipped: Floats
+    moved: Floats
     noise: float
     inflation: float
 
@@ -68,7 +69,17 @@ def fit_levels(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
     residuals = values - fitted
     noise = _deviation(residuals)
     clipped = fitted + np.clip(residuals, -FARTHEST * noise, FARTHEST * noise)
-    return Fit(np.linalg.solve(r, q.T @ target), fitted, residuals, clipped, noise, _inflation(residuals, noise))
+    coefficients = np.linalg.solve(r, q.T @ target)
+    moved = _moved(size, slopes, coefficients[1 + len(places) :])
+    return Fit(coefficients, fitted, residuals, clipped, moved, noise, _inflation(residuals, noise))
+
+
+def _moved(size: int, slopes: Slopes, rates: Floats) -> Floats:
+    """Return how far ``slopes`` move each value by their ``rates``."""
+    moved = np.zeros(size)
+    for rate, column in zip(rates.tolist(), slope_columns(size, slopes), strict=True):
+        moved += rate * column
+    return moved
 
 
 def slope_columns(size: int, slopes: Slopes) -> Floats:
@@ -124,14 +135,21 @@ def explain_slopes(values: Floats, places: Sequence[int], starts: NDArray[np.int
     return np.where(usable, share / np.where(usable, spread, 1.0), -1.0)
 
 
-def best_slope(values: Floats, places: Sequence[int]) -> tuple[int, int, float] | None:
+NO_RATES: Final = np.zeros(0)
+
+
+def best_slope(
+    values: Floats, places: Sequence[int], slopes: Slopes = (), rates: Floats = NO_RATES
+) -> tuple[int, int, float] | None:
     """Return start and end of the slope that explains most of ``values`` beside free levels, and how much.
 
-    None where no slope explains anything. A coarse grid of places becomes finer until it has every place.
+    ``values`` are taken less what ``slopes`` move them by, each with one of the ``rates``. None where no slope explains
+    anything. A coarse grid of places becomes finer until it has every place.
     """
     size = values.size
     if size <= SHORTEST:
         return None
+    values = values - _moved(size, slopes, rates)
     step = max(1, size // GRID)
     best = _best_of(values, places, np.unique(np.linspace(0, size - 1, GRID + 1).round().astype(np.int64)))
     while best[2] > 0:

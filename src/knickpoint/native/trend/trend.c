@@ -169,10 +169,21 @@ static double inflation_of(const double *residuals, double noise, int64_t n, dou
     return by_blocks > by_lag ? by_blocks : by_lag;
 }
 
+/* How far the slopes move each value by their rates, one slope after another. */
+static void move_values(const int64_t *slopes, const double *rates, int64_t s, int64_t n, double *moved)
+{
+    memset(moved, 0, (size_t)n * sizeof(double));
+    for (int64_t j = 0; j < s; j++) {
+        int64_t start = slopes[2 * j], end = slopes[2 * j + 1];
+        for (int64_t t = start < 0 ? 0 : start; t < n; t++)
+            moved[t] += rates[j] * (double)((t > end ? end : t) - start);
+    }
+}
+
 int64_t kp_fit_trend(const double *x, int64_t n, const int64_t *places, int64_t k, const int64_t *slopes, int64_t s,
                      double *coefficients, double *series, double *facts)
 {
-    double *fitted = series, *residuals = series + n, *clipped = residuals + n;
+    double *fitted = series, *residuals = series + n, *clipped = residuals + n, *moved = clipped + n;
     Levels all;
     if (open_levels(&all, x, n, places, k))
         return -1;
@@ -216,6 +227,7 @@ int64_t kp_fit_trend(const double *x, int64_t n, const int64_t *places, int64_t 
     facts[1] = inflation_of(residuals, facts[0], n, spare);
     for (int64_t t = 0; t < n; t++)
         clipped[t] = fitted[t] + clip(residuals[t], FARTHEST * facts[0]);
+    move_values(slopes, rates, s, n, moved);
     free(q);
     free(all.first);
     return 0;
@@ -359,13 +371,22 @@ static void improve(const Ramps *ramps, double *at, int64_t count, int64_t *slop
             }
 }
 
-int64_t kp_best_slope(const double *x, int64_t n, const int64_t *places, int64_t k, int64_t *slope, double *explained)
+int64_t kp_best_slope(const double *x, int64_t n, const int64_t *places, int64_t k, const int64_t *slopes,
+                      const double *rates, int64_t s, int64_t *slope, double *explained)
 {
     Ramps ramps;
     double at[PLACES];
     if (n <= KP_SLOPE)
         return 0;
-    if (open_ramps(&ramps, x, n, places, k))
+    double *rest = malloc((size_t)n * sizeof(double));
+    if (!rest)
+        return -1;
+    move_values(slopes, rates, s, n, rest);
+    for (int64_t t = 0; t < n; t++)
+        rest[t] = x[t] - rest[t];
+    int failed = open_ramps(&ramps, rest, n, places, k);
+    free(rest);
+    if (failed)
         return -1;
     for (int i = 0; i <= KP_GRID; i++)
         at[i] = i < KP_GRID ? i * ((double)(n - 1) / KP_GRID) : (double)(n - 1);

@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.native.trend import best_slope as find_best_slope
-from knickpoint.native.trend import explain_slopes, fit_levels
+from knickpoint.native.trend import best_slope, explain_slopes, fit_levels
 from knickpoint.native.trend.reference import FARTHEST, GRID, SHORTEST, slope_columns
 
 Floats = NDArray[np.float64]
@@ -45,9 +44,9 @@ class Trend:
         fitted: the model at each value.
         residuals: the values less the model.
         clipped: the values, with outliers brought near.
+        moved: the movement of each value by the slopes.
         noise: robust standard deviation of the residuals.
         inflation: how much more a mean of many residuals varies than one of independent ones.
-        moved: the movement of each value by the slopes.
     """
 
     places: tuple[int, ...]
@@ -56,9 +55,9 @@ class Trend:
     fitted: Floats
     residuals: Floats
     clipped: Floats
+    moved: Floats
     noise: float
     inflation: float
-    moved: Floats
 
     @property
     def jumps(self) -> Floats:
@@ -69,11 +68,6 @@ class Trend:
     def rates(self) -> Floats:
         """The rise by value of each slope."""
         return self.coefficients[1 + len(self.places) :]
-
-    def moved_without(self, number: int) -> Floats:
-        """Return the movement of each value by all slopes but one."""
-        kept = [other for other in range(len(self.slopes)) if other != number]
-        return _moved(self.fitted.size, [self.slopes[other] for other in kept], self.rates[kept])
 
     def variances_of_jumps(self) -> Floats:
         """Return the variance of the jump at each place, by the noise and its inflation."""
@@ -112,12 +106,7 @@ def _clipped(residuals: Floats, noise: float) -> Floats:
 
 def fit_trend(values: Floats, places: tuple[int, ...], slopes: tuple[Slope, ...]) -> Trend:
     """Fit the model with these places and slopes to ``values`` (finite, 1-D, contiguous); O(n s^2) for s slopes."""
-    fit = fit_levels(values, places, slopes)
-    return Trend(places, slopes, *fit, moved=_moved(values.size, slopes, fit.coefficients[1 + len(places) :]))
-
-
-def _moved(size: int, slopes: Sequence[Slope], rates: Floats) -> Floats:
-    return np.asarray(rates @ slope_columns(size, slopes), np.float64) if slopes else np.zeros(size)
+    return Trend(places, slopes, *fit_levels(values, places, slopes))
 
 
 def advantage(steps: Trend, sloped: Trend) -> float:
@@ -166,13 +155,21 @@ def size_of_rise(trend: Trend, rise: Rise) -> tuple[float, float]:
     return float(weights @ trend.rates), math.sqrt(trend.variance_of_rise(weights))
 
 
-def best_slope(values: Floats, places: tuple[int, ...]) -> tuple[Slope, float] | None:
-    """Return the slope that explains most of ``values`` beside free levels between ``places``, and how much.
+def further_slope(trend: Trend) -> tuple[Slope, float] | None:
+    """Return the slope that explains most of what those of ``trend`` leave, and how much; None where none fits.
 
-    None where no slope fits. ``values`` are finite, 1-D; how much is a sum of squares.
+    How much is a sum of squares.
     """
-    found = find_best_slope(values, places)
+    found = best_slope(trend.clipped, trend.places, trend.slopes, trend.rates)
     return None if found is None else (Slope(*found[:2]), found[2])
+
+
+def fitted_slope(trend: Trend, number: int, places: tuple[int, ...]) -> Slope:
+    """Return the best start and end of one slope of ``trend`` beside steps at ``places``, the others as they are."""
+    slopes, rates = trend.slopes, trend.rates
+    others = slopes[:number] + slopes[number + 1 :]
+    found = best_slope(trend.clipped, places, others, np.concatenate([rates[:number], rates[number + 1 :]]))
+    return slopes[number] if found is None else Slope(*found[:2])
 
 
 def start_interval(values: Floats, places: tuple[int, ...], slope: Slope, worth: float) -> int:

@@ -15,7 +15,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.patterns.drift.trend import Slope, Trend, advantage, best_slope, fit_trend, rises_of
+from knickpoint.detect.patterns.drift.trend import (
+    Slope,
+    Trend,
+    advantage,
+    fit_trend,
+    fitted_slope,
+    further_slope,
+    rises_of,
+)
 from knickpoint.model.distribution import MAD
 from knickpoint.native.regions import level_medians
 
@@ -198,7 +206,7 @@ def _curved(steps: Trend, searches: _Searches) -> list[Trend]:
 
 def _with_further_slope(trend: Trend, searches: _Searches) -> Trend | None:
     """Return the model with one slope more, None where no further one explains enough."""
-    further = best_slope(trend.clipped - trend.moved, trend.places)
+    further = further_slope(trend)
     worth = _WORTH_A_SLOPE * math.log(searches.values.size) * trend.noise**2 if trend.slopes else 0.0
     if further is None or further[1] <= worth:
         return None
@@ -230,9 +238,4 @@ def _alternated(trend: Trend, searches: _Searches) -> Trend | None:
 
 def _fitted_slopes(trend: Trend, places: Places) -> tuple[Slope, ...]:
     """Return the best start and end of each slope beside the steps at ``places``, the others as they are."""
-    clipped = trend.clipped
-    fitted = (
-        (best_slope(clipped - trend.moved_without(number), places) or (slope, 0.0))[0]
-        for number, slope in enumerate(trend.slopes)
-    )
-    return tuple(fitted)
+    return tuple(fitted_slope(trend, number, places) for number in range(len(trend.slopes)))
