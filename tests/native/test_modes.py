@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knickpoint.native import COMPILED
-from knickpoint.native.modes import MOST_LEVELS, VisitChances, divide_visits, likeliest_modes, reference
+from knickpoint.native.modes import MOST_LEVELS, VisitChances, divide_visits, medians_of_modes, reference, sort_into_modes
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 
@@ -16,15 +16,25 @@ def test_compiled_and_python_find_the_same_modes(seed: int, size: int, count: in
     draw = np.random.default_rng(seed)
     levels = np.sort(draw.integers(0, 100, count)).astype(np.float64)
     values = levels[np.repeat(draw.integers(0, count, size), 4)[:size]] + draw.normal(size=size)
-    found, expected = (find(values, levels, 1.0, 4.5, 3.0) for find in (likeliest_modes, reference.likeliest_modes))
-    assert found.tolist() == expected.tolist()
+    for rounds in (1, 2):
+        (labels, medians), (expected, others) = (
+            find(values, levels, 1.0, 4.5, 3.0, rounds) for find in (sort_into_modes, reference.sort_into_modes)
+        )
+        assert labels.tolist() == expected.tolist()
+        assert medians.tolist() == others.tolist()
+
+
+def test_a_mode_without_values_has_no_median() -> None:
+    values, labels = np.array([3.0, 1.0, 2.0, 8.0, 9.0]), np.array([0, 0, 0, 2, 2])
+    for find in (medians_of_modes, reference.medians_of_modes):
+        assert np.array_equal(find(values, labels, 3), [2.0, np.nan, 8.5], equal_nan=True)
 
 
 def test_a_lone_spike_is_not_a_visit_and_two_values_are() -> None:
     spike, visit = (np.array([0.0] * 9 + [10.0] * length + [0.0] * 9) for length in (1, 2))
     levels = np.array([0.0, 10.0])
-    assert likeliest_modes(spike, levels, 1.0, 4.5, 3.0).sum() == 0
-    assert np.flatnonzero(likeliest_modes(visit, levels, 1.0, 4.5, 3.0)).tolist() == [9, 10]
+    assert sort_into_modes(spike, levels, 1.0, 4.5, 3.0, 1)[0].sum() == 0
+    assert np.flatnonzero(sort_into_modes(visit, levels, 1.0, 4.5, 3.0, 1)[0]).tolist() == [9, 10]
 
 
 @settings(max_examples=40, deadline=None)

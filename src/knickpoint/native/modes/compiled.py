@@ -1,26 +1,34 @@
-"""Find the cheapest level of each value in C."""
+"""Sort values into modes, and divide the visits to them, in C."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knickpoint.native.binding import lib
-from knickpoint.native.modes.reference import VisitChances, gammas_and_logs, read_division
+from knickpoint.native.modes.reference import Floats, Places, VisitChances, gammas_and_logs, read_division
 
 
-def likeliest_modes(
-    values: NDArray[np.float64], levels: NDArray[np.float64], noise: float, furthest: float, switch: float
-) -> NDArray[np.int64]:
-    """Return the cheapest of ``levels`` for each value; see the reference."""
-    labels = np.empty(values.size, np.int64)
-    if lib.kp_likeliest_modes(values, values.size, levels, levels.size, noise, furthest, switch, labels):
+def sort_into_modes(
+    values: Floats, levels: Floats, noise: float, furthest: float, switch: float, rounds: int
+) -> tuple[Places, Floats]:
+    """Return the mode of each value, and the median of each mode; see the reference."""
+    labels, medians = np.empty(values.size, np.int64), levels.copy()
+    used = lib.kp_sort_into_modes(values, values.size, medians, levels.size, noise, furthest, switch, rounds, labels)
+    if used < 0:
         raise MemoryError
-    return labels
+    return labels, medians[:used]
+
+
+def medians_of_modes(values: Floats, labels: Places, count: int) -> Floats:
+    """Return the median of the ``values`` of each of ``count`` modes; see the reference."""
+    medians = np.empty(count)
+    if lib.kp_medians_of_modes(values, labels, values.size, count, medians):
+        raise MemoryError
+    return medians
 
 
 def divide_visits(
-    modes: NDArray[np.int64], lengths: NDArray[np.int64], starts: NDArray[np.int64], chances: VisitChances
+    modes: Places, lengths: Places, starts: Places, chances: VisitChances
 ) -> tuple[list[tuple[int, int]], float]:
     """Return the likeliest division of visits to ``modes`` into regimes, and its log likelihood; see the reference."""
     count, distinct = modes.size, int(modes.max()) + 1

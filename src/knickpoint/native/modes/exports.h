@@ -11,10 +11,16 @@ enum { KP_MOST_LEVELS = 64 };
    visits to a mode that was left before, from which a stretch can be flipping. */
 enum { KP_LEAVING = 1, KP_STAYING = 9, KP_SHARE = 1, KP_FEWEST_RETURNS = 2 };
 
-/* Write to labels the cheapest level of each of x[0..n), of at most KP_MOST_LEVELS: half the squared distance in noise,
-   at most furthest, and for each change of the level the price of a switch. Returns 0, or -1 without memory. O(n m). */
-int64_t kp_likeliest_modes(const double *x, int64_t n, const double *levels, int64_t m, double noise, double furthest,
-                           double change, int64_t *labels);
+/* Sort x[0..n) into at most m levels, of which there are at most KP_MOST_LEVELS. Each value gets the cheapest level: half
+   the squared distance in noise, at most furthest, and for each change of the level the price of a switch. Then each
+   level becomes the median of its values; so in turn, for a number of rounds. levels and labels get those that have
+   values, and their number is returned, -1 without memory. O(n m). */
+int64_t kp_sort_into_modes(const double *x, int64_t n, double *levels, int64_t m, double noise, double furthest,
+                           double change, int64_t rounds, int64_t *labels);
+
+/* The median of the values with each of m labels, at most KP_MOST_LEVELS, NaN where there are none. Returns 0, or -1
+   without memory. O(n + m). */
+int64_t kp_medians_of_modes(const double *x, const int64_t *labels, int64_t n, int64_t m, double *medians);
 
 /* Divide count visits to m modes, at most KP_MOST_LEVELS, into levels of one visit and stretches that flip, from one of
    g ascending starts on. gammas has the logarithm of the gamma function at 0, 1/2, 1, ..., logs that of 0, 1/2, 1, ...

@@ -12,9 +12,11 @@
 #include <stdlib.h>
 
 #include "exports.h"
+#include "sort.h"
 
-int64_t kp_likeliest_modes(const double *x, int64_t n, const double *levels, int64_t m, double noise, double furthest,
-                           double change, int64_t *labels)
+/* Write to labels the cheapest level of each value. */
+static int label_values(const double *x, int64_t n, const double *levels, int64_t m, double noise, double furthest,
+                        double change, int64_t *labels)
 {
     double cost[KP_MOST_LEVELS];
     int64_t since[KP_MOST_LEVELS], *origin = malloc((size_t)n * 2 * sizeof *origin), *kept = origin + n;
@@ -52,6 +54,51 @@ int64_t kp_likeliest_modes(const double *x, int64_t n, const double *levels, int
     }
     free(origin);
     return 0;
+}
+
+int64_t kp_medians_of_modes(const double *x, const int64_t *labels, int64_t n, int64_t m, double *medians)
+{
+    int64_t ends[KP_MOST_LEVELS] = {0}, end = 0;
+    double *sorted = malloc((size_t)(n + 1) * sizeof *sorted);
+    if (!sorted)
+        return -1;
+    for (int64_t t = 0; t < n; t++)
+        ends[labels[t]]++;
+    for (int64_t j = 0; j < m; j++) { /* where each mode begins, and once it is filled, where it ends */
+        int64_t count = ends[j];
+        ends[j] = end;
+        end += count;
+    }
+    for (int64_t t = 0; t < n; t++)
+        sorted[ends[labels[t]]++] = x[t];
+    for (int64_t j = 0, begin = 0; j < m; begin = ends[j++]) {
+        double lower = NAN, upper = NAN;
+        if (ends[j] > begin)
+            kp_middle_pair(sorted + begin, ends[j] - begin, &lower, &upper);
+        medians[j] = (ends[j] - begin) % 2 ? upper : 0.5 * lower + 0.5 * upper;
+    }
+    free(sorted);
+    return 0;
+}
+
+int64_t kp_sort_into_modes(const double *x, int64_t n, double *levels, int64_t m, double noise, double furthest,
+                           double change, int64_t rounds, int64_t *labels)
+{
+    for (int64_t round = 0; round < rounds; round++) {
+        int64_t number[KP_MOST_LEVELS] = {0}, used = 0;
+        if (label_values(x, n, levels, m, noise, furthest, change, labels))
+            return -1;
+        for (int64_t t = 0; t < n; t++)
+            number[labels[t]] = 1;
+        for (int64_t j = 0; j < m; j++)
+            number[j] = number[j] ? used++ : 0;
+        for (int64_t t = 0; t < n; t++)
+            labels[t] = number[labels[t]];
+        m = used;
+        if (kp_medians_of_modes(x, labels, n, m, levels))
+            return -1;
+    }
+    return m;
 }
 
 /* A stretch of visits that begins with one start: how often each mode was visited, and how many values stayed in it. */

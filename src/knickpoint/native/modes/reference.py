@@ -16,9 +16,28 @@ MOST_LEVELS: Final = 64
 """The most levels that there may be."""
 
 
-def likeliest_modes(
-    values: NDArray[np.float64], levels: NDArray[np.float64], noise: float, furthest: float, switch: float
-) -> NDArray[np.int64]:
+def sort_into_modes(
+    values: Floats, levels: Floats, noise: float, furthest: float, switch: float, rounds: int
+) -> tuple[Places, Floats]:
+    """Return the mode of each of ``values``, and the median of each mode, ascending by what ``levels`` they were.
+
+    Values are sorted into levels and levels become the medians of their values, in turn for so many ``rounds``. A level
+    without values is no mode.
+    """
+    labels = np.zeros(values.size, np.int64)
+    for _ in range(rounds):
+        used, labels = np.unique(_cheapest_levels(values, levels, noise, furthest, switch), return_inverse=True)
+        levels = medians_of_modes(values, labels, used.size)
+    return labels, levels
+
+
+def medians_of_modes(values: Floats, labels: Places, count: int) -> Floats:
+    """Return the median of the ``values`` of each of ``count`` modes, ``nan`` where a mode has none."""
+    held = [values[labels == mode] for mode in range(count)]
+    return np.array([float(np.median(each)) if each.size else np.nan for each in held])
+
+
+def _cheapest_levels(values: Floats, levels: Floats, noise: float, furthest: float, switch: float) -> Places:
     """Return the cheapest of ``levels`` for each of ``values``, with a price for distance and for switches.
 
     A value costs half the squared distance in ``noise``, at most ``furthest``. This is the algorithm of Viterbi; each

@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.detect.patterns.modes.regimes import Regime, Visits, medians_of_modes
+from knickpoint.detect.patterns.modes.regimes import Regime, Visits
+from knickpoint.native.modes import medians_of_modes
 
 _ALIKE: Final = 3.0
 """Standard deviations within modes by which the shifts of the modes may differ, if all of them are one shift."""

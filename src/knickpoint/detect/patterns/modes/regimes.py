@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.model.distribution import MAD
-from knickpoint.native.modes import MOST_LEVELS, VisitChances, likeliest_modes, price_flipping
+from knickpoint.native.modes import MOST_LEVELS, VisitChances, price_flipping, sort_into_modes
 from knickpoint.native.modes import divide_visits as find_division
-from knickpoint.native.regions import level_medians
+from knickpoint.native.regions import level_medians, median_of
 
 # Sort the values of a series into modes: the levels that its steps lie between, and the mode of each value.
 
@@ -85,7 +85,7 @@ def sort_again(values: Floats, visits: Visits, levels: Sequence[tuple[float, int
     None where there are more than 64 distinct levels.
     """
     around = np.abs(values - visits.levels[visits.labels])
-    noise = _at_least_rounding(values, min(MAD * float(np.median(around)), visits.noise))
+    noise = _at_least_rounding(values, min(MAD * median_of(around), visits.noise))
     return _visits(values, _distinct_levels(levels, noise), noise)
 
 
@@ -93,20 +93,9 @@ def _visits(values: Floats, levels: Floats, noise: float) -> Visits | None:
     """Estimate the modes and the values that belong to them from each other, None where there are too many."""
     if levels.size > MOST_LEVELS:
         return None
-    labels = np.zeros(values.size, np.int64)
-    for _ in range(_ROUNDS):
-        labels = likeliest_modes(values, levels, noise, _FURTHEST, _SWITCH)
-        used, labels = np.unique(labels, return_inverse=True)
-        levels = medians_of_modes(values, labels, used.size)
-    starts = np.flatnonzero(np.diff(labels, prepend=labels[0] - 1))
-    lengths = np.diff(starts, append=values.size)
-    return Visits(labels, levels, noise, starts, lengths, labels[starts])
-
-
-def medians_of_modes(values: Floats, labels: Places, count: int) -> Floats:
-    """Return the median of the ``values`` of each of ``count`` modes, ``nan`` where a mode has none."""
-    by_mode = values[np.argsort(labels, kind="stable")]
-    return level_medians(by_mode, np.cumsum(np.bincount(labels, minlength=count))[:-1].tolist())
+    labels, levels = sort_into_modes(values, levels, noise, _FURTHEST, _SWITCH, _ROUNDS)
+    starts = np.append(0, np.flatnonzero(labels[1:] != labels[:-1]) + 1)
+    return Visits(labels, levels, noise, starts, np.diff(starts, append=values.size), labels[starts])
 
 
 def _at_least_rounding(values: Floats, noise: float) -> float:
@@ -116,7 +105,7 @@ def _at_least_rounding(values: Floats, noise: float) -> float:
 def _noise_within(values: Floats, medians: Floats, levels: int) -> float:
     """Return the robust standard deviation of the values around the ``medians`` of their levels."""
     free = max(values.size - levels, values.size // 2, 1)
-    return MAD * float(np.median(np.abs(values - medians))) * math.sqrt(values.size / free)
+    return MAD * median_of(np.abs(values - medians)) * math.sqrt(values.size / free)
 
 
 def _distinct_levels(found: Sequence[tuple[float, int]], noise: float) -> Floats:
@@ -216,8 +205,10 @@ def divide_visits(visits: Visits, least: float = -math.inf) -> Regimes | None:
     Its log-odds against steps alone are at least ``least``. Time is linear in the modes and bounded in the visits.
     """
     count = visits.modes.size
-    most = min(count, max(1, _MOST_STRETCHES // count))
-    starts = np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))
+    most = max(1, _MOST_STRETCHES // count)
+    starts = np.arange(count)
+    if most < count:
+        starts = np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))
     chances = VisitChances(*_change_prices(visits), _FLIPS, _STAYS_LEVEL, _FLIPS_ON, _CALMS_DOWN)
     stretches, total = find_division(visits.modes, visits.lengths, starts, chances)
     steps_only = float(chances.step.sum()) + _STAYS_LEVEL * (count - 1)
