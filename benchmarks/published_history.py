@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import create_instance, open_instance
 from knickpoint.publish import Chosen, Published, publish
 from knickpoint.watch.alert_run.run import run_alerts

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Worker, create_instance
 from knickpoint.server import serving
 

@@ -14,8 +14,8 @@ from tests.browser.conftest import violations
 from tests.server.story import SLOWER, commit_hash
 
 from knickpoint.detect import find_clusters
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import create_instance
 from knickpoint.model.cluster import Cluster
 from knickpoint.server import serving

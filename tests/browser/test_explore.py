@@ -15,8 +15,8 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import plot_box, point_at, violations
 from tests.server.story import REPOSITORY, SLOWER, commit_hash, make_instance
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import open_instance
 from knickpoint.server import serving
 

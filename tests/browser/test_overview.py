@@ -11,12 +11,12 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.server.story import REPOSITORY
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance
 from knickpoint.instance.alert_definition import read_alert, remove_alert, set_alert
 from knickpoint.model.alert import Alert
-from knickpoint.store.commits.commit_rows import Release
+from knickpoint.store.commit_rows import Release
 
 pytestmark = pytest.mark.browser
 

@@ -13,8 +13,8 @@ from tests.browser.conftest import violations, wait_until_loaded
 from tests.examples import in_the_long_run
 from tests.server.story import REPOSITORY, SLOWER, commit_hash, history, make_instance
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import open_instance
 from knickpoint.server import serving
 from knickpoint.watch.alert_run.run import run_alerts

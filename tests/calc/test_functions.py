@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.calc import FOLDS
-from knickpoint.calc.folds import PER_TRACE, normalised
+from knickpoint.calc.traces import PER_TRACE, normalised
 
 Row = list[float]
 

@@ -19,7 +19,7 @@ from tests.examples import in_the_long_run
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import import_files
-from knickpoint.ingest.context.ci import _SERVICES
+from knickpoint.ingest.ci import _SERVICES
 from knickpoint.instance import create_instance, open_instance
 from knickpoint.model.step import Verdict
 from knickpoint.server import dashboard

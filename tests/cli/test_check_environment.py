@@ -18,7 +18,7 @@ from knickpoint.answers.overview import read_shared_overview
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.gate import GateOptions, judge_results
 from knickpoint.ingest import import_files
-from knickpoint.ingest.context.ci import _SERVICES
+from knickpoint.ingest.ci import _SERVICES
 from knickpoint.ingest.new_results import read_new_results
 from knickpoint.instance import create_instance, open_instance
 

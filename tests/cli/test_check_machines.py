@@ -16,7 +16,7 @@ from tests.cli.conftest import Knick
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import import_files
-from knickpoint.ingest.context.ci import _SERVICES
+from knickpoint.ingest.ci import _SERVICES
 from knickpoint.instance import create_instance, open_instance
 
 _COUNT = 12

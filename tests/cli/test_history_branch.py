@@ -13,7 +13,7 @@ from tests.repositories import GitRepository
 
 from knickpoint.history import FileBranch, Git
 from knickpoint.ingest import ImportSummary, import_files
-from knickpoint.ingest.context.ci import _SERVICES
+from knickpoint.ingest.ci import _SERVICES
 from knickpoint.instance import Instance
 from knickpoint.instance.history_branch import add_results
 

@@ -16,7 +16,7 @@ from tests.repositories import GitRepository
 
 from knickpoint.instance import open_instance
 from knickpoint.store import EventKind
-from knickpoint.store.events.outbox import FindingsDecided, TracesChanged
+from knickpoint.store.events import FindingsDecided, TracesChanged
 
 
 def _rows(text: str) -> list[dict[str, str]]:

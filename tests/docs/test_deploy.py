@@ -18,7 +18,7 @@ from click import Context
 from tests.server.client import Client
 from tests.server.story import make_instance
 
-from knickpoint.cli.commands.serve import command as serve
+from knickpoint.cli.commands.serve import serve
 from knickpoint.cli.program import COMMANDS
 from knickpoint.instance import Config, Instance, open_instance, read_config
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, parse_parts

@@ -16,7 +16,7 @@ from tests.server.story import REPOSITORY, make_instance
 from knickpoint.instance import CONFIG_FILE, open_instance
 from knickpoint.model.notification import NotificationKind, PlannedDelivery, Purpose, Recipient
 from knickpoint.server import create_app
-from knickpoint.store.events.outbox import TracesChanged
+from knickpoint.store.events import TracesChanged
 
 _MONITORING = Path(__file__).parents[2] / "monitoring"
 _NAME = re.compile(r"\b(?:knickpoint|process)_[a-z_]+")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from knickpoint.ingest import ImportSummary, import_files
-from knickpoint.ingest.context.ci import _SERVICES
+from knickpoint.ingest.ci import _SERVICES
 from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
 
 

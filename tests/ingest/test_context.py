@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import read_ci, read_sidecar
-from knickpoint.ingest.context.sidecar import FileContext, Sidecar
+from knickpoint.ingest.sidecar import FileContext, Sidecar
 from knickpoint.model.errors import InputError
 from knickpoint.model.revision import commit_name
 

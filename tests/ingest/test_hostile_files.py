@@ -15,9 +15,9 @@ from tests.ingest.conftest import Lab
 
 from knickpoint.formats.toolbox.file_content import ReadingLimits, check_memory, parsing_bytes
 from knickpoint.ingest import ImportState, ImportSummary, import_data
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.results_file import memory_left, reading_limits, within_memory
 from knickpoint.ingest.settings import IngestSettings
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.model.errors import FormatError
 
 A = "1000001"

@@ -14,10 +14,10 @@ from tests.profiles.made import folded
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import ImportState, import_data, retry_refused
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import WatchedSource
 from knickpoint.ingest.profile_files import benchmark_of
 from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.profiles import unpack_profile
 from knickpoint.store.profiles import StoredProfile
 

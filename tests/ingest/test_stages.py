@@ -6,9 +6,9 @@ from tests.ingest.conftest import Lab
 
 from knickpoint.ingest.commit_sources.results import ResultCommits
 from knickpoint.ingest.commit_sources.selection import CommitSources
-from knickpoint.ingest.context.sidecar import FileContext, Sidecar
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import CommitOrder, IngestSettings
+from knickpoint.ingest.sidecar import FileContext, Sidecar
 from knickpoint.ingest.stages.read import ReadResults, read_results
 from knickpoint.ingest.stages.resolve import name_runs, resolve_runs
 from knickpoint.ingest.stages.write import write_runs

@@ -16,8 +16,8 @@ import httpx
 from tests.instance.test_worker import Clock
 from tests.waiting import PAUSE
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance, Worker, create_instance
 from knickpoint.model.change_point import Status
 from knickpoint.model.query import Query

@@ -19,8 +19,7 @@ from tests.store.conftest import cluster as cluster  # noqa: PLC0414  # a fixtur
 from tests.store.conftest import databases as databases  # noqa: PLC0414  # a fixture
 
 from knickpoint.instance import CONFIG_FILE, create_instance, open_instance
-from knickpoint.instance.backup import backup_instance, restore_instance
-from knickpoint.instance.config.toml_text import with_store, without_plain_secrets
+from knickpoint.instance.backup import backup_instance, restore_instance, with_store, without_plain_secrets
 from knickpoint.model.errors import ConfigError, KnickpointError, StoreError
 
 SETTINGS = """

@@ -20,7 +20,7 @@ from knickpoint.instance.config import read_config
 from knickpoint.model.errors import ConfigError, ServiceError
 from knickpoint.store import Event, EventKind, close_references
 from knickpoint.watch.detection import trace_detection
-from knickpoint.work import Serial, dask
+from knickpoint.work import Serial
 
 distributed = pytest.importorskip("distributed")
 _SOURCE = '[history]\nas_work = true\n[ingest.sources.here]\nlocation = "results"\n'
@@ -114,7 +114,7 @@ def test_workers_of_a_cluster_read_the_server_of_the_instance(
 def test_results_wait_for_a_cluster_that_is_gone_and_are_judged_afterwards(
     directory: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("knickpoint.work.CONNECT_SECONDS", 0.2)
     gone = cluster.replace(cluster.split('"')[3], "tls://127.0.0.1:9")
     announced: list[str] = []
     with configured(directory, gone) as instance:
@@ -148,7 +148,7 @@ def test_a_worker_that_waits_for_a_cluster_holds_no_events(directory: Path) -> N
 
 
 def test_a_run_by_hand_says_that_the_cluster_is_gone(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("knickpoint.work.CONNECT_SECONDS", 0.2)
     with configured(directory, "") as instance:
         Worker(instance, clock=Clock())._poll_sources(None)
     with (

@@ -13,8 +13,8 @@ from tests.store.conftest import Cluster, free_port
 from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
 from tests.waiting import wait_until
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
 from knickpoint.model.change_point import Status
 

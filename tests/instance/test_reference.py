@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from knickpoint.ingest.context.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar
+from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX, Sidecar
 from knickpoint.instance.config.reference import configuration_page
 
 _DOCS = Path(__file__).parents[2] / "docs"

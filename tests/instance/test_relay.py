@@ -21,7 +21,7 @@ from knickpoint.model.errors import ServiceError, StoreError
 from knickpoint.model.query import Query
 from knickpoint.model.report import Problem
 from knickpoint.store import EventKind, Outbox, create_store
-from knickpoint.store.events.outbox import TracesChanged
+from knickpoint.store.events import TracesChanged
 
 _NUMBERS = count()
 _KIND = EventKind.TRACES_CHANGED

@@ -15,7 +15,7 @@ from tests.server.client import Client
 
 from knickpoint.cli.program import knick as program
 from knickpoint.ingest import import_data
-from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Worker, read_config
 from knickpoint.instance.schedules import schedule_status
 from knickpoint.model.errors import ConfigError

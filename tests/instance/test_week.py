@@ -16,8 +16,8 @@ from tests.instance.test_worker import Clock, pending
 from tests.notify.mail_servers import MailBox, serving_mail
 
 from knickpoint.access.tokens import create_token, verify_token
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import KnickpointError

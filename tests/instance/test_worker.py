@@ -15,7 +15,7 @@ from knickpoint.model.change_point import Status
 from knickpoint.model.errors import BusyError
 from knickpoint.model.query import Query
 from knickpoint.store import EventKind
-from knickpoint.store.events.outbox import FindingsDecided, PackedIds, TracesChanged
+from knickpoint.store.events import FindingsDecided, PackedIds, TracesChanged
 
 _OLD = (1_700_000_000, 1_700_000_000)
 

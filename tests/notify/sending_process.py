@@ -12,8 +12,7 @@ from pathlib import Path
 
 from tests.notify.ledgers import plain_message
 
-from knickpoint.notify.channel import ChannelContext
-from knickpoint.notify.channels.registry import open_channel
+from knickpoint.notify.channel import ChannelContext, open_channel
 from knickpoint.notify.planner import Planner
 from knickpoint.notify.recipients import Audience, read_schedule
 from knickpoint.notify.sender import Sender

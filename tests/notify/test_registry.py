@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from knickpoint.model.errors import ConfigError
-from knickpoint.notify.channel import ChannelContext
-from knickpoint.notify.channels.registry import open_channel
+from knickpoint.notify.channel import ChannelContext, open_channel
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.outgoing import OutgoingRule
 

@@ -52,8 +52,10 @@ _ALLOWED = {
     "bisect/pool/access.py": {"distributed"},  # to the scheduler of the configuration, with its certificates only
     "bisect/pool/scheduler.py": {"distributed"},  # listens, with certificates on both sides
     "bisect/pool/agent.py": {"distributed"},  # to the scheduler that its operator names
-    "work/separate_process.py": {"multiprocessing.connection"},  # pipes to the processes that it starts
-    "work/dask.py": {"distributed"},  # to the scheduler of the configuration
+    "work.py": {
+        "distributed",
+        "multiprocessing.connection",
+    },  # to the scheduler of the configuration; pipes to processes
     "access/exposure.py": {"socket"},  # finds which addresses the server listens at
 }
 

@@ -14,8 +14,8 @@ from tests.server.story import COMMITS, history, make_instance
 from tests.server.test_plotted_summaries import make_tails
 
 from knickpoint.cli.program import knick
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import create_instance, open_instance
 from knickpoint.model.errors import InputError
 from knickpoint.model.summary import read_summary

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tests.reference_data import skip_without_reference
 
 from knickpoint.calc import FOLDS, Traces, evaluate, pivot
-from knickpoint.calc.folds import PER_TRACE, Change, normalised
+from knickpoint.calc.traces import PER_TRACE, Change, normalised
 from knickpoint.model.errors import ParamsError, QueryError
 from knickpoint.model.params import decode_key
 

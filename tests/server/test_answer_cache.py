@@ -20,15 +20,15 @@ from tests.waiting import wait_until
 from tests.watch.conftest import asked as asked  # noqa: PLC0414  # a fixture
 
 from knickpoint.answers.triage import LastEntryAnswer
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance, Worker, create_instance
 from knickpoint.model.errors import InputError
 from knickpoint.server import create_app
 from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.store import Store, create_store, open_store
 from knickpoint.store.data_changes import HOUSEKEEPING
-from knickpoint.store.events.outbox import EventKind, FindingsChanged
+from knickpoint.store.events import EventKind, FindingsChanged
 
 _NUMBERS = count()
 

@@ -8,7 +8,7 @@ from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, REPOSITORY, SLOWER, UNMEASURED, commit_hash
 
 from knickpoint.instance import Instance
-from knickpoint.store.commits.commit_rows import Release
+from knickpoint.store.commit_rows import Release
 
 
 def test_a_repository_tells_its_size(reader: Client) -> None:

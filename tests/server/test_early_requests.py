@@ -10,7 +10,7 @@ from tests.server.client import Client
 
 from knickpoint.model.errors import StoreError
 from knickpoint.server.dashboard import early_requests, link_header, read_view_files
-from knickpoint.store.commits.commits import Commits
+from knickpoint.store.commits import Commits
 
 EVERYWHERE = ["/api/v1/me", "/api/v1/me/settings", "/api/v1/repositories"]
 

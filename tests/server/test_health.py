@@ -24,7 +24,7 @@ from knickpoint.model.notification import NotificationKind, PlannedDelivery, Pur
 from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server import create_app
 from knickpoint.store.bisections.records import BisectionRequest
-from knickpoint.store.events.outbox import FindingsDecided, TracesChanged
+from knickpoint.store.events import FindingsDecided, TracesChanged
 
 
 @pytest.fixture

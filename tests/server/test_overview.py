@@ -12,8 +12,8 @@ from sqlalchemy import Engine, event
 from tests.server.client import Client
 from tests.server.story import COMMITS, FASTER, REPOSITORY, SLOWER, commit_hash
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.model.alert import Alert
 from knickpoint.server import create_app

@@ -9,8 +9,8 @@ import pytest
 from tests.server.client import Client
 from tests.server.story import COMMITS, REPOSITORY, commit_hash
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance
 from knickpoint.model.alert import Alert
 from knickpoint.watch.alert_run.run import run_alerts

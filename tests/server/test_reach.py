@@ -52,7 +52,7 @@ def test_a_route_takes_no_store() -> None:
 
 
 def test_each_method_exists() -> None:
-    from knickpoint.store.commits.commits import Commits
+    from knickpoint.store.commits import Commits
     from knickpoint.store.findings.findings import Findings
     from knickpoint.store.traces.traces import Shortcuts, Traces
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.server.client import Client
 from tests.server.story import COMMITS, REPOSITORY
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.ingest.held_files import remove_runs
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance
 
 

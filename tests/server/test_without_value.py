@@ -7,8 +7,8 @@ from typing import Any
 from tests.server.client import Client
 from tests.server.story import REPOSITORY, commit_hash
 
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance
 
 

@@ -13,8 +13,8 @@ from tests.server.story import REPOSITORY, TOKEN, commit_hash, history
 
 from knickpoint.access.sessions import Session, new_session, session_cookie, session_key, sign_session
 from knickpoint.access.tokens import create_token, revoke_token
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.file_import import import_data
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance, create_instance, open_instance
 from knickpoint.model.access import Permission, SignedIn, Token
 from knickpoint.store import Store

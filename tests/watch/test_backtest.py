@@ -23,11 +23,11 @@ from knickpoint.watch.backtest.backtest import (
     BacktestBounds,
     backtest,
     changed_alert,
+    lost_reasons,
     plan_checkpoints,
     sample_traces,
 )
 from knickpoint.watch.backtest.history import read_history
-from knickpoint.watch.backtest.preview import lost_reasons
 from knickpoint.watch.backtest.replay import replay
 from knickpoint.watch.backtest.score import Outcome
 from knickpoint.watch.missed_changes import mark_missed

@@ -12,7 +12,7 @@ from knickpoint.model.alert import SINCE_BEST, Alert
 from knickpoint.model.change_point import Condition, Direction
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.settlement import FindingKind
-from knickpoint.store.commits.commit_rows import Release
+from knickpoint.store.commit_rows import Release
 from knickpoint.watch.alert_config.alert_health import health_of_alerts
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.alert_validation import check_alert

@@ -11,8 +11,13 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite
-from knickpoint.watch.absence.missing_data import MissingKind, find_missing_data
-from knickpoint.watch.absence.renames import RenameProposal, accept_rename, withdraw_rename
+from knickpoint.watch.absence.missing_data import (
+    MissingKind,
+    RenameProposal,
+    accept_rename,
+    find_missing_data,
+    withdraw_rename,
+)
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import World, levels

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from knickpoint.model.errors import InputError, ServiceError
-from knickpoint.work import Dask, Processes, Runner, Serial, dask
+from knickpoint.work import Dask, Processes, Runner, Serial
 
 
 def square(number: int) -> int:
@@ -68,7 +68,7 @@ def test_a_pool_without_processes_is_refused() -> None:
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(dask, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("knickpoint.work.CONNECT_SECONDS", 0.2)
     with pytest.raises(ServiceError, match=r"tcp://127\.0\.0\.1:9"):
         list(Dask("tcp://127.0.0.1:9").map(square, [1]))
 

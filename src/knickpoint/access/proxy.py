@@ -8,7 +8,7 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from knickpoint.access.networks import find_address, in_networks
+from knickpoint.access.exposure import find_address, in_networks
 from knickpoint.access.roles import checked_name, is_plain
 from knickpoint.access.sessions import person_caller
 from knickpoint.access.settings import AccessConfig, SignInKind, SignInSettings

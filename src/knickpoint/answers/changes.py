@@ -34,7 +34,7 @@ from knickpoint.model.statement import Basis, Change, ChangeCondition, ChangeDir
 from knickpoint.store import Store
 from knickpoint.store.findings.change_list import Sort, Tally
 from knickpoint.watch.changes.merged_list import merge_changes
-from knickpoint.watch.suspect_ranges import RangeReader
+from knickpoint.watch.lines import RangeReader
 
 # Say in lists of changes how their newest bisections stand.
 

@@ -17,7 +17,7 @@ from knickpoint.instance.worker.heartbeat import abandoned_since
 from knickpoint.model.access import Permission
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
-from knickpoint.store.events.workers import WorkerState
+from knickpoint.store.events import WorkerState
 from knickpoint.watch.alert_config.alert_health import missing_params, newest_runs
 from knickpoint.watch.alert_config.applied_alerts import AlertState, alert_states
 from knickpoint.watch.lines import Lines

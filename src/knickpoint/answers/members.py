@@ -19,7 +19,7 @@ from knickpoint.model.commit import Line, Repository
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.step import Movement
 from knickpoint.store import Store
-from knickpoint.watch.suspect_ranges import RangeReader
+from knickpoint.watch.lines import RangeReader
 
 # The change points of a change: suspect range, levels, numbers, status.
 

@@ -9,7 +9,7 @@ from knickpoint.answers.commits import CommitAnswer
 from knickpoint.answers.members import commit_at
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.model.suspects import SuspectFacts
-from knickpoint.watch.suspect_ranges import RangeReader
+from knickpoint.watch.lines import RangeReader
 
 # The suspects of a change.
 

@@ -11,8 +11,8 @@ from pydantic import Field
 from knickpoint.answers.base import Answer
 from knickpoint.ingest.bucket_events import import_bucket_event
 from knickpoint.ingest.commit_sources.selection import CommitSources
-from knickpoint.ingest.context.sidecar import Sidecar
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance
 from knickpoint.instance.separate_import import import_separately, separate_reader
 from knickpoint.model.access import Caller, Permission

@@ -12,9 +12,8 @@
 from __future__ import annotations
 
 from knickpoint.calc.evaluate import FUNCTIONS, Source, evaluate, queries_of
-from knickpoint.calc.folds import FOLDS, Pivot, pivot
 from knickpoint.calc.grammar import parse, unit_of
-from knickpoint.calc.traces import FORMULA_SIGN, Traces, formula_id
+from knickpoint.calc.traces import FOLDS, FORMULA_SIGN, Pivot, Traces, formula_id, pivot
 from knickpoint.calc.trends import Trend, combine_trends, trend_of
 
 __all__ = [

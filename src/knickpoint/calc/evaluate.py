@@ -9,9 +9,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from knickpoint.calc.folds import FOLDS, PER_TRACE, divide, normalised
 from knickpoint.calc.grammar import Binary, Call, Negative, Node, Number, Text, formula_error, parse
-from knickpoint.calc.traces import Checkpoint, Traces, formula_id, origin_params, pair, plain
+from knickpoint.calc.traces import (
+    FOLDS,
+    PER_TRACE,
+    Checkpoint,
+    Traces,
+    divide,
+    formula_id,
+    normalised,
+    origin_params,
+    pair,
+    plain,
+)
 from knickpoint.model.errors import QueryError
 from knickpoint.model.params import encode_key
 

@@ -134,9 +134,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "changes": ("changes:changes", "List changes: regressions, improvements, and changes without a direction."),
         "regressions": ("changes:regressions", "List the changes with a benchmark that got worse."),
         "explain": ("explain", "Explain why there is, or is not, a finding."),
-        "suspects": ("suspects", "List the commits that may have caused a change, the most likely first."),
+        "suspects": ("suspects:suspects", "List the commits that may have caused a change, the most likely first."),
         "clusters": (
-            "clusters",
+            "suspects:clusters",
             "List the clusters of a change: which traces belong, which were left out, and why.",
         ),
         "triage": ("triage", "Decide about findings."),
@@ -171,9 +171,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "deliveries": ("notify:deliveries", "List deliveries, retry them, or drop them."),
     },
     "The instance": {
-        "serve": ("serve", "Run an instance: the API and the dashboard, a worker, imports."),
+        "serve": ("serve:serve", "Run an instance: the API and the dashboard, a worker, imports."),
         "mcp": ("mcp", "Serve an instance to AI agents, as tools of the Model Context Protocol."),
-        "worker": ("worker", "Import new files, and run the alerts on new results and by schedule."),
+        "worker": ("serve:worker", "Import new files, and run the alerts on new results and by schedule."),
         "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
         "backup": ("backup:backup", "Copy the whole instance into one file while it is in use."),
         "restore": ("backup:restore", "Restore an instance from a backup."),

@@ -6,8 +6,7 @@ from knickpoint.model.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from knickpoint.ingest.bucket_events import bucket_event_urls, import_bucket_event, quarantine_bucket_event
-    from knickpoint.ingest.context.ci import CiFacts, read_ci
-    from knickpoint.ingest.context.sidecar import Sidecar, read_sidecar
+    from knickpoint.ingest.ci import CiFacts, read_ci
     from knickpoint.ingest.file_import import WatchedSource, import_data, import_files
     from knickpoint.ingest.held_files import IngestStatus, RefusedFile, WaitingFile, ingest_status
     from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         RepositorySettings,
         SourceSettings,
     )
+    from knickpoint.ingest.sidecar import Sidecar, read_sidecar
 
 __all__ = [
     "CiFacts",
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "CiFacts": "knickpoint.ingest.context.ci",
+    "CiFacts": "knickpoint.ingest.ci",
     "CommitOrder": "knickpoint.ingest.settings",
     "Destination": "knickpoint.ingest.settings",
     "FileSummary": "knickpoint.ingest.import_summary",
@@ -61,7 +61,7 @@ _MODULES: Final = {
     "RefusedFile": "knickpoint.ingest.held_files",
     "Rename": "knickpoint.ingest.settings",
     "RepositorySettings": "knickpoint.ingest.settings",
-    "Sidecar": "knickpoint.ingest.context.sidecar",
+    "Sidecar": "knickpoint.ingest.sidecar",
     "SourceSettings": "knickpoint.ingest.settings",
     "WaitingFile": "knickpoint.ingest.held_files",
     "WatchedSource": "knickpoint.ingest.file_import",
@@ -71,8 +71,8 @@ _MODULES: Final = {
     "import_files": "knickpoint.ingest.file_import",
     "ingest_status": "knickpoint.ingest.held_files",
     "quarantine_bucket_event": "knickpoint.ingest.bucket_events",
-    "read_ci": "knickpoint.ingest.context.ci",
-    "read_sidecar": "knickpoint.ingest.context.sidecar",
+    "read_ci": "knickpoint.ingest.ci",
+    "read_sidecar": "knickpoint.ingest.sidecar",
     "retry_refused": "knickpoint.ingest.retries",
     "retry_waiting": "knickpoint.ingest.retries",
 }

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.history import is_head
-from knickpoint.ingest.context.ci import read_ci
-from knickpoint.ingest.context.sidecar import FileContext, Sidecar, companions_of, is_sidecar, sidecar_of
+from knickpoint.ingest.ci import read_ci
 from knickpoint.ingest.file_sources import (
     FileSource,
     is_named_as_profile,
@@ -36,6 +35,7 @@ from knickpoint.ingest.results_file import (
     written_at,
 )
 from knickpoint.ingest.settings import CommitOrder, Destination, SourceSettings
+from knickpoint.ingest.sidecar import FileContext, Sidecar, companions_of, is_sidecar, sidecar_of
 from knickpoint.ingest.stages.read import Reader, defects_refuse, read_results
 from knickpoint.model.errors import HistoryError, InputError, ServiceError
 from knickpoint.model.plain_text import path_text

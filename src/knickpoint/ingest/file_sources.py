@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from knickpoint.ingest.context.sidecar import SIDECAR, SIDECAR_SUFFIX, FileContext, Sidecar, companions_of, read_sidecar
 from knickpoint.ingest.results_file import ResultsFile, read_at_most
 from knickpoint.ingest.settings import SourceSettings
+from knickpoint.ingest.sidecar import SIDECAR, SIDECAR_SUFFIX, FileContext, Sidecar, companions_of, read_sidecar
 from knickpoint.model.errors import ConfigError, InputError, ServiceError
 from knickpoint.model.plain_text import path_text, without_secrets
 

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from knickpoint.ingest.context.sidecar import STATED_KEY, hashes_in_name
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import IngestSettings
+from knickpoint.ingest.sidecar import STATED_KEY, hashes_in_name
 from knickpoint.model.report import RunReport
 
 _LONGEST: Final = 2000

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
+from knickpoint.ingest.ci import read_ci
 from knickpoint.ingest.commit_sources.selection import CommitSources
-from knickpoint.ingest.context.ci import read_ci
-from knickpoint.ingest.context.sidecar import FileContext, Sidecar, companions_of, sidecar_of
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile, read_file, read_format_option, reader_of_neighbours
 from knickpoint.ingest.settings import Destination, IngestSettings
+from knickpoint.ingest.sidecar import FileContext, Sidecar, companions_of, sidecar_of
 from knickpoint.ingest.stages.read import ReadResults, defects_refuse, read_results
 from knickpoint.model.errors import FormatError, InputError
 from knickpoint.model.plain_text import path_text, plain_line

@@ -17,8 +17,8 @@ from typing import IO, Final, TypeVar
 
 from knickpoint.formats import find_format
 from knickpoint.formats.toolbox.file_content import ReadingLimits
-from knickpoint.ingest.context.sidecar import FileContext
 from knickpoint.ingest.settings import IngestSettings
+from knickpoint.ingest.sidecar import FileContext
 from knickpoint.model.errors import FormatError, InputError
 from knickpoint.model.plain_text import path_text
 from knickpoint.store.array_codec import decompressed

@@ -20,8 +20,7 @@ from knickpoint.model.alert import AlertKind
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.notification import Delivery, Message, NotificationKind, PlannedDelivery, Recipient
 from knickpoint.model.plain_text import plain_line
-from knickpoint.notify.channel import Channel, ChannelContext
-from knickpoint.notify.channels.registry import open_channel
+from knickpoint.notify.channel import Channel, ChannelContext, open_channel
 from knickpoint.notify.links import LINK_PATH, LinkAction, LinkClaim, sign_link
 from knickpoint.notify.planner import Planner, ProblemPlanner
 from knickpoint.notify.recipients import TRACKERS, Audience, read_schedule

@@ -114,9 +114,9 @@ def import_probe_results(
         StoreError: the store cannot be written; importing again changes nothing that is in.
     """
     from knickpoint.ingest import ImportSummary
-    from knickpoint.ingest.context.sidecar import FileContext, Sidecar
     from knickpoint.ingest.pipeline import ImportPipeline
     from knickpoint.ingest.results_file import ResultsFile as IncomingFile
+    from knickpoint.ingest.sidecar import FileContext, Sidecar
 
     pipeline = ImportPipeline(instance, allow_empty=True)
     summaries = []
@@ -152,8 +152,8 @@ def measured_elsewhere(
     The facts that name a machine decide (``[quarantine] machine``), all of them that are there. Where the file names
     none, it may. A file that cannot be read is left to the import, which refuses it with its reason.
     """
-    from knickpoint.ingest.context.sidecar import FileContext, Sidecar
     from knickpoint.ingest.results_file import ResultsFile as IncomingFile
+    from knickpoint.ingest.sidecar import FileContext, Sidecar
     from knickpoint.ingest.stages.read import read_results
     from knickpoint.model.errors import KnickpointError
 

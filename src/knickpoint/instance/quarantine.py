@@ -77,7 +77,7 @@ def quarantine_suspect_results(
 def canary_health(instance: Instance) -> list[CanaryHealth]:
     """Return the usefulness of each canary on each machine that measured it; nothing is written."""
     from knickpoint.watch.quarantine.assessment import assess_machine
-    from knickpoint.watch.quarantine.machine_runs import canary_traces, read_runs
+    from knickpoint.watch.quarantine.update import canary_traces, read_runs
 
     store, rule = instance.store, quarantine_rule(instance)
     found: list[CanaryHealth] = []

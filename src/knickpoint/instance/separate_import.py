@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from knickpoint.budget import Budget, spending
-from knickpoint.ingest.context.sidecar import FileContext, Sidecar
 from knickpoint.ingest.file_import import import_data
 from knickpoint.ingest.import_summary import ImportSummary
 from knickpoint.ingest.new_results import NewResults, read_uploaded_results
 from knickpoint.ingest.results_file import ResultsFile
 from knickpoint.ingest.settings import IngestSettings
+from knickpoint.ingest.sidecar import FileContext, Sidecar
 from knickpoint.ingest.stages.read import Reader, ReadResults, defects_refuse, read_results, refuse_file
 from knickpoint.instance.instance import Instance, open_instance
 from knickpoint.model.errors import DeadlineError, FormatError

@@ -48,8 +48,7 @@ def open_tracker(instance: Instance, name: str) -> TrackerChannel:
         InputError: there is no such channel.
         ConfigError: its settings cannot be used.
     """
-    from knickpoint.notify.channel import ChannelContext
-    from knickpoint.notify.channels.registry import open_channel
+    from knickpoint.notify.channel import ChannelContext, open_channel
     from knickpoint.notify.trackers.tracker_channel import TrackerChannel
 
     known = trackers(instance)

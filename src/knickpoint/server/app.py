@@ -18,7 +18,7 @@ from knickpoint.model.access import Permission
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.service_part import ALL_PARTS, ServicePart
 from knickpoint.server.answer_cache import AnswerCache
-from knickpoint.server.api_page import add_api_page
+from knickpoint.server.api_reference import add_api_page
 from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers, check_parameters, check_texts, describe_texts

@@ -28,8 +28,7 @@ import uvicorn
 from uvicorn.config import LOGGING_CONFIG
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from knickpoint.access.exposure import check_open_port, open_port_notice
-from knickpoint.access.networks import find_address, in_networks
+from knickpoint.access.exposure import check_open_port, find_address, in_networks, open_port_notice
 from knickpoint.instance import Instance
 from knickpoint.instance.config import Config, LimitSettings
 from knickpoint.instance.config.settings import LogChoice

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from knickpoint.access.networks import find_address, in_networks
+from knickpoint.access.exposure import find_address, in_networks
 from knickpoint.access.proxy import client_address
 from knickpoint.instance.config import ServerSettings
 from knickpoint.notify.links import LINK_PATH

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from knickpoint.store.access import acting_from
-from knickpoint.store.commits.commit_rows import RecordedCommits
-from knickpoint.store.events.outbox import Event, EventCount, EventKind, Outbox, pack_ids, unpack_ids
+from knickpoint.store.commit_rows import RecordedCommits
+from knickpoint.store.events import Event, EventCount, EventKind, Outbox, pack_ids, unpack_ids
 from knickpoint.store.points.file_ledger import FileEntry, FileState, Ledger, Quarantined, Waiting
 from knickpoint.store.points.integrity import DamagedRow, IntegrityReport
 from knickpoint.store.points.provenance import PointSamples

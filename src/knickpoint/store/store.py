@@ -27,11 +27,10 @@ from knickpoint.store.backup import backup
 from knickpoint.store.backup import restore as restore_backup
 from knickpoint.store.bisections import Bisections
 from knickpoint.store.checks import PullRequestChecks
-from knickpoint.store.commits.commit_rows import Releases
-from knickpoint.store.commits.commits import Commits
+from knickpoint.store.commit_rows import Releases
+from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
-from knickpoint.store.events.outbox import Outbox
-from knickpoint.store.events.workers import WorkerTable
+from knickpoint.store.events import Outbox, WorkerTable
 from knickpoint.store.findings.findings import Findings
 from knickpoint.store.findings.rewrites import Boundaries, Rewrites
 from knickpoint.store.notifications import Notifications, Problems

@@ -17,7 +17,7 @@ from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.quantity_text import certainty_text, levels_text, value_text
 from knickpoint.store import Store
 from knickpoint.store.bisections import BisectionAnswer, JournalProbe, StoredBisection
-from knickpoint.store.events.outbox import Announced
+from knickpoint.store.events import Announced
 from knickpoint.watch.announcements.transitions import ChainState, reason_unsent
 from knickpoint.watch.changes.membership import MovedPoints, regroup
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from knickpoint.store import Event, EventCount, EventKind, Store, open_store
-from knickpoint.store.events.outbox import FindingsDecided, TracesChanged
+from knickpoint.store.events import FindingsDecided, TracesChanged
 
 KIND, OTHER = EventKind.TRACES_CHANGED, EventKind.CHANGES_UPDATED
 

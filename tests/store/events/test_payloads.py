@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from knickpoint.store.events.outbox import (
+from knickpoint.store.events import (
     BoundaryMoved,
     EventKind,
     FindingsChanged,

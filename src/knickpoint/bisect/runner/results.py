@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from knickpoint.bisect.job import ProbeJob
-from knickpoint.ingest.context.sidecar import FileContext, Sidecar, companions_of
 from knickpoint.ingest.naming_rules import NamingRules
 from knickpoint.ingest.results_file import ResultsFile as IncomingFile
+from knickpoint.ingest.sidecar import FileContext, Sidecar, companions_of
 from knickpoint.ingest.stages.read import read_results
 from knickpoint.model.bisection import Measured, ResultsFile
 from knickpoint.model.errors import FormatError, KnickpointError

@@ -279,7 +279,7 @@ def _show_limits(results: Sequence[Backtest]) -> None:
 
 
 def _finding_rows(store: Store | None, results: Sequence[Backtest], outcome: str) -> Iterator[Row]:
-    from knickpoint.watch.backtest.preview import lost_reasons
+    from knickpoint.watch.backtest.backtest import lost_reasons
 
     for result in results:
         reasons = lost_reasons(store, result) if store and outcome in {"lost", "all"} else {}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knickpoint.model.statement import Change
     from knickpoint.store import Store
     from knickpoint.store.findings.selection import Selection
-    from knickpoint.watch.suspect_ranges import RangeReader
+    from knickpoint.watch.lines import RangeReader
 
 
 _MOST_AUTHORS: Final = 3
@@ -85,7 +85,7 @@ def _cells_of(commit: Commit, why: str) -> Row:
 def change_rows(store: Store, found: Sequence[tuple[Repository, Change]]) -> Iterator[Row]:
     """Yield a row for each change, followed by those of its members, in their order."""
     from knickpoint.watch.bisections import bisection_text
-    from knickpoint.watch.suspect_ranges import RangeReader
+    from knickpoint.watch.lines import RangeReader
 
     readers = {each.id: RangeReader(store, each) for each, _ in found}
     for key, reader in readers.items():

@@ -292,7 +292,7 @@ def _kept(request: ComparisonRequest, directory: Path) -> KeptRounds:
         InputError: the directory has files, which may be of another comparison.
     """
     from knickpoint.bisect.comparison import KeptRounds
-    from knickpoint.ingest.context.ci import read_ci
+    from knickpoint.ingest.ci import read_ci
 
     if directory.exists() and any(directory.iterdir()):
         raise InputError("the directory is not empty", where=str(directory), remedy="Give --keep a new one.")

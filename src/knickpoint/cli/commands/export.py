@@ -89,7 +89,7 @@ def _write(store: Store, chosen: _Points, output: str, path: Path | None) -> int
 
 def _write_profiles(store: Store, repositories: Sequence[Repository], directory: Path) -> int:
     """Write each profile with the sidecar that says what it belongs to, and return how many."""
-    from knickpoint.ingest.context.sidecar import SIDECAR_SUFFIX
+    from knickpoint.ingest.sidecar import SIDECAR_SUFFIX
     from knickpoint.model.params import decode_key
 
     count = 0

@@ -159,7 +159,7 @@ def rename(*, old: str, new: str, undo: bool, instance: str | None) -> None:
     findings of NEW, which the next run judges as one series with OLD.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.watch.absence.renames import accept_rename, withdraw_rename
+    from knickpoint.watch.absence.missing_data import accept_rename, withdraw_rename
     from knickpoint.watch.explanation import find_trace_in
 
     change = withdraw_rename if undo else accept_rename

@@ -21,7 +21,7 @@ from knickpoint.model.quantity_text import figure_text
 if TYPE_CHECKING:
     from knickpoint.instance import Instance
     from knickpoint.model.quality import ProposalDecision
-    from knickpoint.watch.backtest.preview import ReplayedCounts
+    from knickpoint.watch.backtest.backtest import ReplayedCounts
     from knickpoint.watch.quality.proposals import Proposal
     from knickpoint.watch.quality.report import (
         AlertRow,
@@ -340,7 +340,7 @@ def _row(proposal: Proposal) -> dict[str, Cell]:
 
 def _replay(opened: Instance, proposal: Proposal) -> dict[str, ReplayedCounts]:
     """Return the counts that people would have seen before and after, in the traces with findings of the alert."""
-    from knickpoint.watch.backtest.preview import replay_change
+    from knickpoint.watch.backtest.backtest import replay_change
 
     before, after = replay_change(opened.store, proposal.alert, proposal.changed)
     return {"before": before, "after": after}

@@ -1,4 +1,4 @@
-"""``knick serve``: run the parts of an instance: the API with the dashboard, a worker, imports."""
+"""``knick serve`` and ``worker``: run the parts of an instance, the API with the dashboard, a worker, imports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from knickpoint.cli.exit_codes import FAILED
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import NO_RESULTS, instance_option, open_chosen_instance
 from knickpoint.cli.process import collecting_later, limit_retained_memory
 from knickpoint.cli.terminal import note
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
@@ -177,7 +177,7 @@ def _serve(
 )
 @click.option("--init", "make_store", is_flag=True, help="First create the store of knickpoint.toml, if there is none.")
 @instance_option
-def command(*, host: str | None, port: int | None, only: str | None, make_store: bool, instance: str | None) -> None:
+def serve(*, host: str | None, port: int | None, only: str | None, make_store: bool, instance: str | None) -> None:
     """Run an instance: the API and the dashboard, by default for this machine only, a worker, and imports.
 
     With --only, a process runs some of these parts, and any number of processes share the instance. On PostgreSQL they
@@ -191,3 +191,49 @@ def command(*, host: str | None, port: int | None, only: str | None, make_store:
 
         make_configured_store(instance or find_instance())
     serve_instance(instance, host=host, port=port, parts=ALL_PARTS if only is None else parse_parts(only))
+
+
+@contextmanager
+def until_signal() -> Iterator[threading.Event]:
+    """Return an event that SIGINT and SIGTERM set while a ``with`` lasts."""
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@click.command("worker")
+@click.option("--once", is_flag=True, help="Run one round, then exit.")
+@click.option("--retry-events", is_flag=True, help="First requeue the events that failed for good.")
+@instance_option
+def worker(*, once: bool, retry_events: bool, instance: str | None) -> None:
+    """Run a worker: import what arrives, run the alerts over what changed and by schedule, seal full tiles.
+
+    Where knickpoint.toml names a NATS server, the worker publishes events there and imports announced files.
+
+    Any number of workers may share one instance. Ctrl-C and SIGTERM end the worker after its current task.
+    """
+    from knickpoint.cli.process import Drain, WorkThread, begin_log
+    from knickpoint.instance import Worker
+    from knickpoint.instance.worker.heartbeat import check_machine
+
+    with open_chosen_instance(instance) as opened, until_signal() as stop:
+        check_machine(opened)
+        announce = begin_log(opened.config.monitoring)
+        worker = Worker(opened, announce=announce)
+        if retry_events:
+            opened.store.outbox.retry()
+        if once:
+            worker.once(stop)
+            if not opened.store.commits.repositories():
+                note(f"The round is done. {NO_RESULTS}")
+        else:
+            drain = Drain(announce, opened.config.server.drain_seconds)
+            drain.worker = worker
+            with WorkThread(opened, worker, announce):
+                stop.wait()
+                drain.begin()
+            drain.end()

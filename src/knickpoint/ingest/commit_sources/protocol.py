@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from knickpoint.history import Authorship, Checkout, changed_order, match_rewritten
-from knickpoint.ingest.context.sidecar import CompletedRun
 from knickpoint.ingest.settings import CommitOrder
+from knickpoint.ingest.sidecar import CompletedRun
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem

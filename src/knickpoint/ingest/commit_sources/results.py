@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.history import OrderKey, merge_orders, order_key
 from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, MOST_AHEAD, CommitSlots, write_line
-from knickpoint.ingest.context.sidecar import CompletedRun
 from knickpoint.ingest.settings import CommitOrder
+from knickpoint.ingest.sidecar import CompletedRun
 from knickpoint.model.commit import NO_TIME, Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import counted

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from knickpoint.access.networks import find_address, parse_network
+from knickpoint.access.exposure import find_address, parse_network
 from knickpoint.access.sessions import check_secret
 from knickpoint.access.settings import RoleSettings, SignInKind, SignInSettings
 from knickpoint.instance.config.settings import Config

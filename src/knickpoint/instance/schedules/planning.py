@@ -20,7 +20,7 @@ from knickpoint.model.errors import ConfigError, KnickpointError
 from knickpoint.model.query import parse_query
 from knickpoint.model.statement import Change
 from knickpoint.store import EventKind, Store
-from knickpoint.store.events.outbox import MAIN
+from knickpoint.store.events import MAIN
 from knickpoint.store.schedules import ChosenCommit, ScheduledProbe, ScheduledProbeState, SchedulePurpose
 
 # Read what a schedule decides about: the end of its line, which commits are measured, what it chose before.

@@ -17,7 +17,7 @@ from knickpoint.instance.worker.task_runner import Failures
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 from knickpoint.store import EventKind, Store
-from knickpoint.store.events.outbox import MAIN, EventCount
+from knickpoint.store.events import MAIN, EventCount
 
 # Know this machine again, and refuse an embedded store that processes of several machines use.
 

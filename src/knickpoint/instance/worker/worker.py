@@ -28,8 +28,17 @@ from knickpoint.instance.separate_import import separate_reader
 from knickpoint.instance.trackers import sync_tracker, trackers
 from knickpoint.instance.worker.alert_runs import AlertRuns
 from knickpoint.instance.worker.heartbeat import Heartbeat
-from knickpoint.instance.worker.side_work import Bisecting, Scheduling, Sending
-from knickpoint.instance.worker.task_runner import Announce, Failures, NoMeasures, Task, TaskRunner, WorkMeasures
+from knickpoint.instance.worker.task_runner import (
+    Announce,
+    Bisecting,
+    Failures,
+    NoMeasures,
+    Scheduling,
+    Sending,
+    Task,
+    TaskRunner,
+    WorkMeasures,
+)
 from knickpoint.model.plain_text import counted
 from knickpoint.model.service_part import WORKER_PARTS, ServicePart
 

@@ -20,7 +20,7 @@ from knickpoint.model.statement import Statement
 from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts, shorten_all
 from knickpoint.plots import draw_trend, png
 from knickpoint.store import Store
-from knickpoint.watch.suspect_ranges import RangeReader
+from knickpoint.watch.lines import RangeReader
 from knickpoint.watch.trend import NEAR, change_page, finding_note, read_trend
 
 _LONGEST_TEXT: Final = 200

@@ -41,7 +41,7 @@ from knickpoint.answers.uploads import (
 )
 from knickpoint.budget import spending
 from knickpoint.formats.toolbox.numbers import in_utc
-from knickpoint.ingest.context.sidecar import Sidecar
+from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
 from knickpoint.model.notification import DeliveryState

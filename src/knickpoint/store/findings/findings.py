@@ -22,7 +22,7 @@ from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.statement import Change, ChangeDirection
-from knickpoint.store.commits.commits import Commits
+from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
 from knickpoint.store.findings.alert_definitions import AlertDefinitions, AlertRuns, ProposalDecisions
 from knickpoint.store.findings.announcements import AnnouncementLedger

@@ -28,9 +28,9 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func
 from knickpoint.model.change_point import Condition
 from knickpoint.model.commit import Boundary, Line, Repository
 from knickpoint.store.array_codec import moment
-from knickpoint.store.commits.commits import Commits
+from knickpoint.store.commits import Commits
 from knickpoint.store.database import Database
-from knickpoint.store.events.outbox import Outbox, TracesChanged, pack_ids
+from knickpoint.store.events import Outbox, TracesChanged, pack_ids
 from knickpoint.store.points.parts import Part
 from knickpoint.store.tables import commits as commit_tables
 from knickpoint.store.tables import findings as finding_tables

@@ -25,7 +25,7 @@ from knickpoint.model.report import Outcome, ResultTable
 from knickpoint.model.unit import conversion
 from knickpoint.store.array_codec import checked, pack, unpack
 from knickpoint.store.database import Database
-from knickpoint.store.events.outbox import PackedIds, pack_ids
+from knickpoint.store.events import PackedIds, pack_ids
 from knickpoint.store.points.parts import Part
 from knickpoint.store.points.tile_codec import chunks_of, encode_ids
 from knickpoint.store.tables.commits import layout as table

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from knickpoint.model.commit import Repository
 from knickpoint.store.database import Database
-from knickpoint.store.events.outbox import MOST_LISTED, Outbox, TracesChanged, pack_ids
+from knickpoint.store.events import MOST_LISTED, Outbox, TracesChanged, pack_ids
 from knickpoint.store.points.parts import PartRow, PartTable
 from knickpoint.store.points.sealer import Sealer
 from knickpoint.store.points.tile_codec import hot_rows

@@ -29,7 +29,7 @@ from knickpoint.model.params import encode_key
 from knickpoint.model.report import Outcome
 from knickpoint.store.array_codec import checked, moment, pack, stored_json
 from knickpoint.store.database import Database
-from knickpoint.store.events.outbox import Outbox
+from knickpoint.store.events import Outbox
 from knickpoint.store.points.parts import PartTable
 from knickpoint.store.points.point_writer import PointWriter, publish_changes
 from knickpoint.store.points.provenance import Provenance

@@ -18,7 +18,7 @@ from knickpoint.model.quantity_text import figure_text, percent_text
 from knickpoint.model.query import parse_query
 from knickpoint.model.summary import read_summary
 from knickpoint.store import Store
-from knickpoint.store.commits.commit_rows import listed
+from knickpoint.store.commit_rows import listed
 from knickpoint.store.findings.alert_definitions import AlertRun
 from knickpoint.watch.alert_validation import reason_against, reason_of, unknown_reference
 from knickpoint.watch.detection.alert_settings import watched_traces

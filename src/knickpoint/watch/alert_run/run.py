@@ -30,7 +30,7 @@ from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.notification import DEFAULT_ANNOUNCEMENT_RULE, AnnouncementRule
 from knickpoint.store import Store
-from knickpoint.store.events.outbox import MOST_LISTED, FindingsChanged
+from knickpoint.store.events import MOST_LISTED, FindingsChanged
 from knickpoint.watch.alert_run.comparison import (
     AlertComparison,
     TraceComparison,
@@ -94,7 +94,7 @@ def run_alerts(
     alert's last run, or everywhere with ``afresh``; with ``traces`` (the ids of an event) it detects only in those and,
     for an alert that counts traces, in the groups they belong to. Running twice over the same data finds nothing new.
     Alerts that are ``resting`` do not run now, because of their schedule; what they found stays. One
-    :class:`~knickpoint.store.events.outbox.FindingsChanged` event a repository announces what changed, in the
+    :class:`~knickpoint.store.events.FindingsChanged` event a repository announces what changed, in the
     transaction of the change.
 
     The first run over a repository sets its history boundary at the newest commits with results; with

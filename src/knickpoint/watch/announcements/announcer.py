@@ -228,7 +228,7 @@ def announce(
 
     ``touched`` are the ids of the change points that the run wrote; after a ``complete`` run all chains may go on, also
     those that a run touched which was killed. Findings that were history are marked, and stay silent for ever. One
-    :class:`~knickpoint.store.events.outbox.Announced` event names the rows that senders are to hear of.
+    :class:`~knickpoint.store.events.Announced` event names the rows that senders are to hear of.
     """
     ledger = store.findings.announcements
     time = now or datetime.now(UTC)

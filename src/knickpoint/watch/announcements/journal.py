@@ -14,7 +14,7 @@ from knickpoint.model.commit import Repository
 from knickpoint.model.notification import Announcement, AnnouncementRule
 from knickpoint.model.settlement import FindingKind
 from knickpoint.store import Store
-from knickpoint.store.events.outbox import MOST_LISTED, Announced
+from knickpoint.store.events import MOST_LISTED, Announced
 from knickpoint.store.findings.announcements import MemberCount, Sight
 from knickpoint.watch.announcements.due_findings import Places, leaves_open
 from knickpoint.watch.announcements.transitions import ChainState, Side, Step, reason_unsent

@@ -23,7 +23,7 @@ from knickpoint.model.notification import AnnouncementKind
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite, Store, create_store
-from knickpoint.store.commits.commit_rows import Release
+from knickpoint.store.commit_rows import Release
 from knickpoint.watch.alert_run.run import Progress, run_alerts
 from knickpoint.watch.backtest.history import ReplayHistory
 from knickpoint.watch.detection.judged_rows import CachingRunner

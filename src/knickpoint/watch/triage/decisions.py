@@ -15,7 +15,7 @@ from knickpoint.model.change_point import Action, Decision, Status
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.store import Store
-from knickpoint.store.events.outbox import MOST_LISTED, FindingsDecided
+from knickpoint.store.events import MOST_LISTED, FindingsDecided
 from knickpoint.watch.announcements.announcer import announce_split, rejoin_chains
 from knickpoint.watch.changes.membership import MovedPoints, RegroupedChanges, regroup
 

@@ -20,7 +20,7 @@ from knickpoint.model.commit import Boundary, Commit, Line, Repository
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.store import Store
-from knickpoint.store.events.outbox import MOST_LISTED, BoundaryMoved
+from knickpoint.store.events import MOST_LISTED, BoundaryMoved
 from knickpoint.store.findings.rewrites import Sides
 
 _NO_HISTORY: Final = "nothing is history"

@@ -1,4 +1,4 @@
-"""Hand events to consumers: written with the values, claimed with leases, tried again, or set aside as dead.
+"""Events for consumers, written with the values, claimed with leases, set aside as dead; and the workers among them.
 
 This is a transactional outbox. An event is a row that is written in the transaction of the change it reports, so that
 neither exists without the other. Every consumer has its own copy. A worker *claims* an event, which moves the time at
@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
@@ -26,10 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Row, Select, bindparam, func, or_, select, update
 
+from knickpoint.model.service_part import WORKER_PARTS, ServicePart, joined_parts
 from knickpoint.store.array_codec import moment, stored_json
 from knickpoint.store.database import Database
 from knickpoint.store.tables.access import consumer as consumers
 from knickpoint.store.tables.access import event as table
+from knickpoint.store.tables.access import worker as worker_table
 
 # Trace ids inside an event: sorted, and in the shortest of three forms.
 #
@@ -233,7 +235,7 @@ def _first_due(kinds: tuple[str, ...]) -> Select[tuple[int]]:
 class Event:
     """An event as one consumer gets it.
 
-    ``payload`` has the JSON members of the payload of its kind (:mod:`knickpoint.store.events.outbox`) as they are
+    ``payload`` has the JSON members of the payload of its kind (:mod:`knickpoint.store.events`) as they are
     stored and published. ``attempts`` counts the claims so far, this one included. ``reason`` is the message of the
     last failure.
     """
@@ -480,3 +482,101 @@ def _names(kinds: Sequence[EventKind]) -> list[str]:
 def _held(event: Event) -> ColumnElement[bool]:
     """Return the condition that the claim of ``event`` is still the newest."""
     return (table.c.id == event.id) & (table.c.worker == event.worker) & (table.c.attempts == event.attempts)
+
+
+_KEPT_SECONDS: Final = 86_400.0
+"""How long a worker that no longer reports is remembered."""
+
+_LONGEST_REASON: Final = 2000
+_NO_FAILURE: Final = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """The state of one worker.
+
+    ``failures`` counts the rounds in a row that failed, 0 when the last one did not. ``reason`` is the message of the
+    last failure, and ``failed`` its time, None where there was none. ``slowed`` is why it works slower than it could,
+    "" where it does not. ``parts`` are the parts that it runs, and ``machine`` is where.
+    """
+
+    name: str
+    started: datetime
+    seen: datetime
+    failures: int = 0
+    failed: datetime | None = None
+    reason: str = ""
+    slowed: str = ""
+    parts: frozenset[ServicePart] = frozenset()
+    machine: str = ""
+
+
+class WorkerTable:
+    """Hold the workers area of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def report(
+        self,
+        name: str,
+        *,
+        started: float,
+        failures: int = 0,
+        reason: str = "",
+        slowed: str | None = None,
+        parts: Collection[ServicePart] = WORKER_PARTS,
+        machine: str = "",
+    ) -> None:
+        """Record that the worker ``name`` is at work, with ``failures`` in a row; ``reason`` is the last one's message.
+
+        ``started`` is in seconds since 1970. Without failures, the message of the last one is kept, unless ``slowed``
+        says why the worker is slower than it could be; "" says that it no longer is. Workers that have not reported for
+        a day are forgotten.
+        """
+        now = time.time()
+        changing: dict[str, object] = {"seen": now, "failures": failures}
+        if failures:
+            changing |= {"failed": now, "reason": reason[:_LONGEST_REASON]}
+        elif slowed is not None:
+            changing |= {"failed": _NO_FAILURE, "reason": slowed[:_LONGEST_REASON]}
+        running = {"parts": joined_parts(parts), "machine": machine}
+        row = {"name": name, "started": started, "failed": _NO_FAILURE, "reason": "", **running, **changing}
+        with self._database.transaction(alone=False) as connection:
+            insert = self._database.insert(worker_table).values(row)
+            connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=changing))
+            connection.execute(worker_table.delete().where(worker_table.c.seen < now - _KEPT_SECONDS))
+
+    def remove(self, name: str) -> None:
+        """Forget the worker ``name``, which ended as it should."""
+        with self._database.transaction(alone=False) as connection:
+            connection.execute(worker_table.delete().where(worker_table.c.name == name))
+
+    def all(self) -> list[WorkerState]:
+        """Return the workers by name, without those that were killed and replaced.
+
+        A worker was replaced where its machine started one with the same parts after it was last seen. Where several
+        of them run on one machine, one that just started may hide another one until that reports again.
+        """
+        with self._database.reading() as connection:
+            rows = connection.execute(select(worker_table).order_by(worker_table.c.name)).all()
+        workers = [
+            WorkerState(
+                name=row.name,
+                started=moment(row.started),
+                seen=moment(row.seen),
+                failures=row.failures,
+                failed=moment(row.failed) if row.failed else None,
+                reason=row.reason if row.failed else "",
+                slowed="" if row.failed else row.reason,
+                parts=frozenset(map(ServicePart, filter(None, row.parts.split(",")))),
+                machine=row.machine,
+            )
+            for row in rows
+        ]
+        return [worker for worker in workers if not any(_replaces(other, worker) for other in workers)]
+
+
+def _replaces(other: WorkerState, worker: WorkerState) -> bool:
+    is_here = bool(worker.machine) and other.machine == worker.machine and other.parts >= worker.parts
+    return is_here and other.started > worker.seen

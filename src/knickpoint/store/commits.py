@@ -18,7 +18,7 @@ from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.store.array_codec import checked, pack, unpack
-from knickpoint.store.commits.commit_rows import CommitRows, RecordedCommits, check_name, listed
+from knickpoint.store.commit_rows import CommitRows, RecordedCommits, check_name, listed
 from knickpoint.store.database import Database, contains
 from knickpoint.store.tables import commits as tables
 

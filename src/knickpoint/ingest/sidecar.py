@@ -15,7 +15,7 @@ from typing import Any, Final
 from knickpoint.formats import all_formats
 from knickpoint.formats.toolbox.numbers import in_utc
 from knickpoint.formats.toolbox.storable_text import keepable_text
-from knickpoint.ingest.context.ci import CiFacts
+from knickpoint.ingest.ci import CiFacts
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Report, RunReport
 from knickpoint.model.revision import commit_name

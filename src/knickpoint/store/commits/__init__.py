@@ -1,1 +1,0 @@
-"""Repositories, their commits by slot, and the lines that order slots."""

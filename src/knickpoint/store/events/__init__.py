@@ -1,1 +1,0 @@
-"""Events for workers, and the workers that take them."""
