@@ -144,7 +144,7 @@ def test_without_git_all_commits_of_the_range_are_equally_likely_and_the_note_sa
     assert len({suspect.probability for suspect in found.suspects}) == 1
     assert (
         found.note
-        == "The repository has no location, so that the files of its commits are unknown. All commits weigh the same."
+        == "The repository has no location, so the files of its commits are unknown. All commits weigh the same."
     )
 
 

@@ -373,7 +373,7 @@ def _send(request: _Request, rule: OutgoingRule, deadline: Deadline, largest: in
                 return Fetched(response.status, received, _read_body(response, address, largest), address.url)
     except (OSError, HTTPException, zlib.error) as error:
         raise NoAnswerError(
-            f"it cannot be reached, or does not answer as it should: {_reason(error)}",
+            f"unreachable, or an invalid answer: {_reason(error)}",
             where=address.origin,
             remedy="Check the address, and that this machine reaches it, directly or through the proxy of its "
             "environment.",

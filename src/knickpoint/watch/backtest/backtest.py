@@ -316,7 +316,7 @@ def _limits(
     if replayed.failure:
         yield f"the alert could not run: {replayed.failure}"
     if not any(label.label is not Label.UNDECIDED for label in labels):
-        yield "no person decided about a finding behind the start: precision and recall are not known"
+        yield "no decisions about findings after the start: precision and recall are unknown"
     if not checkpoints.exact:
         yield (
             f"traces were looked at after every {checkpoints.apart} commits: what came and went between, in a trace "

@@ -381,7 +381,5 @@ def _note(evidence: _RepositoryEvidence, source: SuspectFacts, commits: Sequence
         return f"The files of {counted(unknown, 'commit')} are unknown." if unknown else ""
     reason = f": {evidence.failure}" if evidence.failure else ""
     if evidence.git is None and not reason:
-        return (
-            "The repository has no location, so that the files of its commits are unknown. All commits weigh the same."
-        )
+        return "The repository has no location, so the files of its commits are unknown. All commits weigh the same."
     return f"git does not have the files of these commits{reason}. All commits weigh the same."
