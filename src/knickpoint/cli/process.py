@@ -1,7 +1,7 @@
 """A process that serves or works: its log, as lines for people or of JSON, and how it ends.
 
-One that is to end finishes what it works on within a stated time, says what it waits for, and ends then. The worker runs
-in a thread of its own.
+A process that is asked to end finishes its work within a stated time, and says what it waits for. The worker runs in
+its own thread.
 """
 
 from __future__ import annotations

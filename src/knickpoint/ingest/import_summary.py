@@ -318,8 +318,7 @@ class ImportSummary:
     def lines(self, *, every_file: bool = False) -> list[str]:
         """Return the lines to print: those of the files, and a total if there are several.
 
-        Of more than ten files, unless ``every_file``, plain ones have no line, and those of which the same is to be said
-        share theirs.
+        Of more than ten files, unless ``every_file``, plain ones have no line, and those with equal outcomes share one.
         """
         if every_file or len(self.files) <= _MOST_FILES:
             lines = [line for file in self.files for line in file.lines()]

@@ -37,8 +37,8 @@ class Measured:
 class Difference:
     """The functions of two sets of profiles, those that explain most of the difference first.
 
-    ``frames`` has the place of the function of each frame of each profile, before and after. ``shows`` says whether the profiles show the change that was measured: their totals agree with it, and something
-    explains it; None where none was given.
+    ``frames`` has the index of the function of each frame of each profile, before and after. ``shows`` is True if the
+    profiles show the measured change: their totals agree with it, and a function explains it; None without one.
     """
 
     kind: ValueKind

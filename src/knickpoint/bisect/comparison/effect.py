@@ -151,8 +151,8 @@ def planned_rounds(noise: float, find: float, error: float, power: float) -> int
 def conditional_power(shown: Array, size: float, find: float, planned: int, error: float) -> float:
     """Probability that a plan finds a change of ``find``, given the differences ``shown`` so far, which have a ``size``.
 
-    A test that ends where it is below p misses such a change at most 1 / (1 - p) times as often as one that goes on (Lan,
-    Simon and Halperin 1982).
+    A test that ends below p misses such a change at most 1 / (1 - p) times as often as one that continues (Lan, Simon
+    and Halperin 1982).
     """
     left, noise = planned - len(shown), clipped_noise(shown - size)
     if left <= 0 or not noise:
