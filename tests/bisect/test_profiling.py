@@ -27,7 +27,7 @@ def test_the_command_stands_in_the_place_that_a_template_names_or_at_its_end(tmp
 
 @pytest.mark.parametrize("text", ["gprof", "tool -o file", "'"])
 def test_what_is_neither_a_profiler_nor_a_template_is_refused_with_both(text: str) -> None:
-    with pytest.raises(InputError, match="no known profiler") as refused:
+    with pytest.raises(InputError, match="neither a known profiler") as refused:
         read_profiler(text)
     assert "py-spy, perf, callgrind, cprofile" in refused.value.remedy
 
@@ -95,7 +95,7 @@ def test_a_missing_or_forbidden_profiler_is_named(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"profiler": "gprof"}, "profiler: 'gprof' is no known profiler"),
+        ({"profiler": "gprof"}, "profiler: 'gprof' is neither a known profiler"),
         ({"profiler": "cprofile", "measure": ("make",)}, "profiler: cProfile profiles a script or a module of Python"),
         ({"profiler": "py-spy", "results": ()}, "probes that pass or fail have none"),
     ],

@@ -72,7 +72,7 @@ def test_what_cannot_be_clustered_says_why_and_keeps_the_form(
 ) -> None:
     expected_errors.append("400")
     page.goto(f"{shared_address}/clusters?first=50&last=20&k=0")
-    expect(page.get_by_role("alert")).to_contain_text("not a stretch of the line")
+    expect(page.get_by_role("alert")).to_contain_text("not a range of the line")
     expect(page.get_by_label("First commit (position)")).to_have_value("50")
 
 

@@ -43,7 +43,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             'address = "tcp://127.0.0.1:8786"\nsecret = "' + SECRET + '"',
             "'tcp://127.0.0.1:8786' is not an address of a pool",
         ),
-        ('address = "tls://127.0.0.1:8786"', "the pool has an address and no credentials"),
+        ('address = "tls://127.0.0.1:8786"', "the pool has an address but no credentials"),
         ('address = "tls://127.0.0.1:8786"\nsecret = "short"', "secret"),
     ],
     ids=["no address", "tcp", "no secret", "short secret"],

@@ -160,8 +160,8 @@ def test_pruning_leaves_what_is_in_files(opened: Opened) -> None:
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        ({"query": "${HOME}"}, "HOME.*variable of the environment"),
-        ({"parameters": {"preset": "${HOME}"}}, "variable of the environment"),
+        ({"query": "${HOME}"}, "HOME.*environment variable"),
+        ({"parameters": {"preset": "${HOME}"}}, "environment variable"),
         ({"owners": ["carl"]}, "carl"),
         ({"notify": ["mail"]}, "mail"),
         ({"minimum_change": -1.0}, "minimum_change is -1"),
@@ -257,7 +257,7 @@ def test_a_file_that_goes_takes_its_alerts_along(opened: Opened, project: GitRep
         ('[alerts.a]\nrepository = "other"\n', "repository is 'other'"),
         ('[alerts.a]\nnotify = ["private"]\n', "which this repository may not use.*Its channels are: perf"),
         ('[alerts.a]\nowners = ["x@example.org"]\n', r"no section \[people"),
-        ('[alerts.a]\nquery = "${HOME}"\n', "variable of the environment"),
+        ('[alerts.a]\nquery = "${HOME}"\n', "environment variable"),
         ("[alerts.a]\n[alerts.b]\n[alerts.c]\n", "it defines 3 alerts.*at most 2"),
         ('[alerts.a]\nmethod = "magic"\n', "magic"),
         ("# " + "x" * 70_000, "printed more than 65536 bytes"),

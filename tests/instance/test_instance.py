@@ -33,7 +33,7 @@ def test_a_new_instance_knows_its_repositories(tmp_path: Path) -> None:
 def test_a_directory_with_an_instance_is_left_alone(tmp_path: Path) -> None:
     create_instance(tmp_path).close()
     before = (tmp_path / CONFIG_FILE).read_bytes()
-    with pytest.raises(ConfigError, match="an instance already"):
+    with pytest.raises(ConfigError, match="the instance already exists"):
         create_instance(tmp_path, name="Other")
     assert (tmp_path / CONFIG_FILE).read_bytes() == before
 

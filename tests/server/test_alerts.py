@@ -45,7 +45,7 @@ def test_an_alert_is_made_changed_and_removed(client: Client) -> None:
     [
         ({"owners": ["carl"]}, "names 'carl'"),
         ({"minimum_change": -1}, "inimum_change is -1"),
-        ({"query": "${HOME}"}, "variable of the environment"),
+        ({"query": "${HOME}"}, "environment variable"),
         ({"name": "a/b"}, "has a '/'"),
     ],
     ids=["owner", "number", "variable", "slash"],

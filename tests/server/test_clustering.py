@@ -58,7 +58,7 @@ def test_a_query_and_a_cutoff_choose_what_is_clustered_and_what_counts(client: C
 
 @pytest.mark.parametrize(
     ("params", "where"),
-    [({"k": -1}, "k"), ({"query": "arch~("}, "query"), ({"first": 5000}, "not a stretch"), ({"cutoff": 2}, "cutoff")],
+    [({"k": -1}, "k"), ({"query": "arch~("}, "query"), ({"first": 5000}, "not a range"), ({"cutoff": 2}, "cutoff")],
 )
 def test_what_cannot_be_clustered_is_refused(client: Client, params: dict[str, object], where: str) -> None:
     answer = client.get(URL, params=params)

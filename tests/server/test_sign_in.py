@@ -162,7 +162,7 @@ def _refused(answer: httpx.Response) -> str:
 def test_an_answer_that_arrives_in_another_browser_is_refused(browser: Browser, address: str) -> None:
     callback = browser.consent(browser.begin(), _subject(_ALICE))
     with Browser(address) as other:
-        assert "not begun in this browser" in _refused(other.get(callback))
+        assert "started in another browser" in _refused(other.get(callback))
         assert other.session() == ""
 
 
@@ -180,7 +180,7 @@ def test_an_answer_counts_once(browser: Browser) -> None:
     assert browser.get(callback).status_code == 303
     browser.client.cookies.clear()
     browser.client.cookies.update(pending)
-    assert "was finished before" in _refused(browser.get(callback))
+    assert "was already completed" in _refused(browser.get(callback))
     assert browser.session() == ""
 
 
@@ -188,7 +188,7 @@ def test_an_answer_counts_once(browser: Browser) -> None:
 def test_an_answer_with_another_state_is_refused(browser: Browser, state: str) -> None:
     code = query_of(browser.consent(browser.begin(), _subject(_ALICE)))["code"]
     page = _refused(browser.get(f"/sign-in/keycloak/callback?code={code}&state={state}"))
-    assert "not begun in this browser" in page
+    assert "started in another browser" in page
     assert browser.session() == ""
 
 

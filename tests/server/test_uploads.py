@@ -79,7 +79,7 @@ def test_an_upload_as_a_form_is_told_how_to_send_the_file(client: Client) -> Non
     headers = {**RIGHT, "content-type": "multipart/form-data; boundary=x"}
     answer = client.post(URL, params={"name": "form"}, content=b"--x\r\n\r\n[]\r\n--x--\r\n", headers=headers)
     assert answer.status_code == 400
-    assert answer.json()["error"] == "The body is a form, and not a results file."
+    assert answer.json()["error"] == "The body is a form, not a results file."
     assert answer.json()["remedy"] == "Send the file as the body, as curl --data-binary @FILE does."
 
 

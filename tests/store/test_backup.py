@@ -38,7 +38,7 @@ def test_a_backup_restores_into_a_server_that_goes_on_counting(
 
 def test_a_backup_never_overwrites_a_file(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "backup").write_text("mine")
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         bench.store.backup(tmp_path / "backup")
 
 

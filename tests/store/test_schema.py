@@ -22,7 +22,7 @@ def test_the_migrations_make_the_tables_that_are_described(store: Store) -> None
 
 
 def test_a_store_is_not_made_twice(location: str) -> None:
-    with pytest.raises(StoreError, match="a store already"):
+    with pytest.raises(StoreError, match="the store already exists"):
         create_store(location)
 
 

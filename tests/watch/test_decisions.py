@@ -280,7 +280,7 @@ def test_merged_changes_stay_one_and_take_in_what_appears_there(busy: World) -> 
 
 def test_one_change_that_nothing_joins_is_not_merged_and_nothing_is_logged(busy: World) -> None:
     place = first_place(busy)
-    with pytest.raises(InputError, match=f"change {place.id} alone cannot be merged") as raised:
+    with pytest.raises(InputError, match=f"change {place.id} cannot be merged alone") as raised:
         merge(busy.store, Targets(changes=(place.id,)), who=ME)
     assert raised.value.remedy == "Name two changes or more, as in knick triage R12 R14 --merge."
     assert busy.store.findings.triage.entries() == []

@@ -103,7 +103,7 @@ def test_what_an_alert_found_cannot_be_marked_as_missed(blind: World) -> None:
 
 def test_a_change_cannot_be_marked_twice(blind: World) -> None:
     mark(blind, commit(blind, 20))
-    with pytest.raises(InputError, match="marked already, as M1"):
+    with pytest.raises(InputError, match="already marked, as M1"):
         mark(blind, commit(blind, 20))
 
 

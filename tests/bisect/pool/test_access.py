@@ -64,7 +64,7 @@ def test_certificates_are_made_once_and_only_their_owner_reads_the_keys(tmp_path
         "b-key.pem",
     ]
     assert {path.stat().st_mode & 0o077 for path in made} == {0}
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         make_certificate_files(tmp_path, ("b",))
     with pytest.raises(InputError, match="not a name for a certificate"):
         make_certificate_files(tmp_path, ("../c",))
