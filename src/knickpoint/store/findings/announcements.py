@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Exists, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from knickpoint.model.alert import AlertKind
@@ -17,7 +17,14 @@ from knickpoint.model.notification import Announcement, AnnouncementKind
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
-from knickpoint.store.findings.rows import change_point_of, finite_or_none, next_id, number_or_nan, update_rows
+from knickpoint.store.findings.rows import (
+    MARKED_POINTS,
+    change_point_of,
+    finite_or_none,
+    next_id,
+    number_or_nan,
+    update_rows,
+)
 from knickpoint.store.tables.announcements import announcement
 from knickpoint.store.tables.findings import change, change_point
 
@@ -25,6 +32,13 @@ BASELINE = -1
 """What ``ChangePoint.announced`` holds for a finding that was history once, or no work, and is never announced."""
 
 _OPENING: Final = tuple(kind.value for kind in AnnouncementKind if kind.opens)
+
+# Made once: the columns of an alias take longer to make than many a statement takes to run
+_LATER: Final = announcement.alias("later").c
+_LEAD: Final = change_point.alias("lead").c
+_DRIFT: Final = change_point.alias("drift").c
+_IS_FOLLOWED: Final = exists().where(_LATER.chain == announcement.c.chain, _LATER.number > announcement.c.number)
+"""The condition that an announcement is not the last one of its chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +249,6 @@ class AnnouncementLedger:
     def unended(self, repository: Repository, *, gone: bool) -> list[int]:
         """Return the chains that are not withdrawn, with ``gone`` only those with a member that is gone."""
         point = change_point.c
-        latest = announcement.alias("latest")
-        last = select(func.max(latest.c.number)).where(latest.c.chain == announcement.c.chain).scalar_subquery()
         query = (
             select(point.announced)
             .distinct()
@@ -245,7 +257,7 @@ class AnnouncementLedger:
                 point.repository_id == repository.id,
                 point.announced > 0,
                 *([point.condition == Condition.GONE.value] if gone else []),
-                announcement.c.number == last,
+                ~_IS_FOLLOWED,
                 announcement.c.kind != AnnouncementKind.WITHDRAWN.value,
             )
         )
@@ -256,12 +268,10 @@ class AnnouncementLedger:
         """Return the chains of ``repository`` with a settled change at one of ``slots``, as it was announced last."""
         if not slots:
             return []
-        latest = announcement.alias("latest")
-        last = select(func.max(latest.c.number)).where(latest.c.chain == announcement.c.chain).scalar_subquery()
         query = select(announcement.c.chain).where(
             self._database.among(announcement.c.slot, "ids"),
             announcement.c.repository_id == repository.id,
-            announcement.c.number == last,
+            ~_IS_FOLLOWED,
             announcement.c.provisional == 0,
         )
         with self._database.reading() as connection:
@@ -275,7 +285,7 @@ class AnnouncementLedger:
         """
         if not ids:
             return []
-        point, lead, first = change_point.c, change_point.alias("lead").c, announcement.c
+        point, lead, first = change_point.c, _LEAD, announcement.c
         worse = (first.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
         better = (first.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
         opening = first.kind.in_(_OPENING)
@@ -301,7 +311,7 @@ class AnnouncementLedger:
         """
         if not chains:
             return set()
-        last, point, drift = announcement.c, change_point.c, change_point.alias("drift").c
+        last, point, drift = announcement.c, change_point.c, _DRIFT
         worse = (last.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
         better = (last.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
         shown = exists().where(
@@ -324,7 +334,7 @@ class AnnouncementLedger:
         query = select(last.chain).where(
             self._database.among(last.chain, "ids"),
             last.condition == Condition.PRESENT.value,
-            ~_is_followed(),
+            ~_IS_FOLLOWED,
             shown,
             ~drifts,
         )
@@ -351,14 +361,13 @@ class AnnouncementLedger:
         withdrawn = last.kind == AnnouncementKind.WITHDRAWN.value
         over = ~withdrawn & (last.condition == Condition.RECOVERED.value)
         query = select(last.chain).where(
-            self._database.among(last.chain, "ids"), ~_is_followed(), or_(over & ~present, withdrawn & ~live)
+            self._database.among(last.chain, "ids"), ~_IS_FOLLOWED, or_(over & ~present, withdrawn & ~live)
         )
         with self._database.reading() as connection:
             return set(connection.execute(query, {"ids": self._database.listed(sorted(chains))}).scalars())
 
     def provisional_gone(self, repository: Repository) -> list[int]:
         """Return the chains that have a provisional announcement only, and whose change went without settling."""
-        later = announcement.alias("later")
         point = change_point.c
         query = (
             select(announcement.c.chain)
@@ -366,7 +375,7 @@ class AnnouncementLedger:
             .where(
                 announcement.c.repository_id == repository.id,
                 announcement.c.kind == AnnouncementKind.PROVISIONAL.value,
-                ~select(later.c.id).where(later.c.chain == announcement.c.chain, later.c.number > 0).exists(),
+                ~exists().where(_LATER.chain == announcement.c.chain, _LATER.number > 0),
                 point.condition == Condition.GONE.value,
                 point.announced == 0,
             )
@@ -441,9 +450,7 @@ class AnnouncementLedger:
         return self._points(wanted, {"values": self._database.listed(sorted(values))})
 
     def _points(self, condition: ColumnElement[bool], bound: Mapping[str, object] | None = None) -> list[ChangePoint]:
-        marked = change_point.outerjoin(change, change_point.c.change_id == change.c.id)
-        query = select(change_point, func.coalesce(change.c.history, 0).label("history")).select_from(marked)
-        statement = query.where(condition).order_by(change_point.c.id)
+        statement = MARKED_POINTS.where(condition).order_by(change_point.c.id)
         with self._database.reading() as connection:
             rows: Sequence[Mapping[Any, Any]] = connection.execute(statement, bound).mappings().all()
         return [change_point_of(row) for row in rows]
@@ -452,12 +459,6 @@ class AnnouncementLedger:
 def _is_member(point: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions that a change point, by its columns, is a member of the chain of an announcement."""
     return point.repository_id == announcement.c.repository_id, point.announced == announcement.c.chain
-
-
-def _is_followed() -> Exists:
-    """Return the condition that an announcement is not the last one of its chain."""
-    later = announcement.alias("later").c
-    return exists().where(later.chain == announcement.c.chain, later.number > announcement.c.number)
 
 
 def _since(repository: Repository, time: datetime) -> list[ColumnElement[bool]]:

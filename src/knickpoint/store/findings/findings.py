@@ -42,7 +42,7 @@ from knickpoint.store.findings.change_list import (
 from knickpoint.store.findings.groups import GroupTable, refresh_changes_of
 from knickpoint.store.findings.point_updates import AlertsInForce, write_point_updates
 from knickpoint.store.findings.records import FindingRecords, MissedChangeTable
-from knickpoint.store.findings.rows import change_point_of, known_point_of, names_of
+from knickpoint.store.findings.rows import MARKED_POINTS, change_point_of, known_point_of, names_of
 from knickpoint.store.findings.selection import ChangeMarks, Selection
 from knickpoint.store.findings.sightings import ClusterTable, DigestTable, NewestVerdicts, SightingTable
 from knickpoint.store.findings.statements import StatementTable, SuspectTable
@@ -51,11 +51,6 @@ from knickpoint.store.findings.triage_log import TriageLog
 from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change, change_point, decision, sighting
 
 _LATELY: Final = timedelta(days=7)
-
-_MARKED: Final = select(change_point, func.coalesce(change.c.history, 0).label("history")).outerjoin(
-    change, change_point.c.change_id == change.c.id
-)
-"""Change points, each with the mark of its change: 1 for history."""
 
 
 class Findings:
@@ -240,7 +235,7 @@ class Findings:
     def live_members(self, change_id: int) -> list[ChangePoint]:
         """Return the members of a change that are not gone, by id."""
         point = change_point.c
-        rows = self._rows(_MARKED, point.change_id, [change_id], point.id)
+        rows = self._rows(MARKED_POINTS, point.change_id, [change_id], point.id)
         return [change_point_of(row) for row in rows if row["condition"] != Condition.GONE.value]
 
     def alerts_of_changes(self, keys: Collection[int]) -> dict[int, tuple[Alert, ...]]:
@@ -288,12 +283,12 @@ class Findings:
 
     def points(self, ids: Collection[int]) -> list[ChangePoint]:
         """Return change points by id, in ascending order; ids that do not exist are left out."""
-        return [change_point_of(row) for row in self._rows(_MARKED, change_point.c.id, ids, change_point.c.id)]
+        return [change_point_of(row) for row in self._rows(MARKED_POINTS, change_point.c.id, ids, change_point.c.id)]
 
     def change_points(self, trace_id: int, *, gone: bool = False) -> list[ChangePoint]:
         """Return the change points of a trace in the order of their line, with ``gone`` also those that are gone."""
         with self._database.reading():
-            rows = self._rows(_MARKED, change_point.c.trace_id, [trace_id], change_point.c.id)
+            rows = self._rows(MARKED_POINTS, change_point.c.trace_id, [trace_id], change_point.c.id)
             if not gone:
                 rows = [row for row in rows if row["condition"] != Condition.GONE.value]
             if not rows:
@@ -307,7 +302,7 @@ class Findings:
     def of_traces(self, trace_ids: Collection[int]) -> dict[int, list[ChangePoint]]:
         """Return the live change points of many traces, by trace and slot."""
         found: dict[int, list[ChangePoint]] = {}
-        for row in self._rows(_MARKED, change_point.c.trace_id, trace_ids, change_point.c.slot):
+        for row in self._rows(MARKED_POINTS, change_point.c.trace_id, trace_ids, change_point.c.slot):
             if row["condition"] != Condition.GONE.value:
                 found.setdefault(row["trace_id"], []).append(change_point_of(row))
         return found

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Table, bindparam, func, select, update
 
@@ -26,8 +26,14 @@ from knickpoint.model.change_point import (
 from knickpoint.model.settlement import Certainty, FindingKind, Settlement
 from knickpoint.model.step import StableRegion
 from knickpoint.store.array_codec import moment, stored_json
+from knickpoint.store.tables.findings import change, change_point
 
 Values = Mapping[Any, Any]
+
+MARKED_POINTS: Final = select(change_point, func.coalesce(change.c.history, 0).label("history")).outerjoin(
+    change, change_point.c.change_id == change.c.id
+)
+"""Change points, each with the mark of its change: 1 for history."""
 
 
 def number_or_nan(value: float | None) -> float:
