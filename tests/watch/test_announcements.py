@@ -34,14 +34,15 @@ WORSE, BETTER = AnnouncementKind.REGRESSED, AnnouncementKind.IMPROVED
 def feed(
     world: World, values: dict[str, Sequence[float]], *, first: int = 1, rule: AnnouncementRule | None = None
 ) -> None:
-    """Measure commit by commit, from the commit with the number ``first`` on, and run the alert after each."""
+    """Measure two commits at a time, from the commit with the number ``first`` on, and run the alert after each two."""
     longest = max(len(series) for series in values.values())
     if first > 1:
         world.measure({name: series[: first - 1] for name, series in values.items()})
     for count in range(first, longest + 1):
         results = {name: series[count - 1] for name, series in values.items() if len(series) >= count}
         world.put(count - 1, {name: value for name, value in results.items() if not math.isnan(value)})
-        run(world, rule)
+        if not (longest - count) % 2:
+            run(world, rule)
 
 
 def run(world: World, rule: AnnouncementRule | None = None) -> None:
@@ -168,8 +169,8 @@ def test_history_that_later_results_move_into_work_is_not_announced(world: World
     (point,) = world.points("parse")
     assert point.history
     world.store.boundaries.put(world.repository, {24}, who="ann")
-    for slot in range(26, 40):
-        world.put(slot, {"parse": values[slot]})
+    for slots in (range(26, 33), range(33, 40)):
+        world.measure({"parse": values[slots.start : slots.stop]}, first=slots.start)
         world.run(ALERT)
     (point,) = world.points("parse")
     assert not point.history
@@ -216,11 +217,10 @@ def test_an_alert_that_does_not_report_the_way_back_announces_the_end(
     decided: bool,  # noqa: FBT001
 ) -> None:
     values = levels((20, 10.0), (8, 12.0), (8, 10.0))
-    world.measure({"parse": values[:24]})
-    for slot in range(24, len(values)):
-        world.put(slot, {"parse": values[slot]})
+    for slots in (range(24), range(24, 28), range(28, 32), range(32, 36)):
+        world.measure({"parse": values[slots.start : slots.stop]}, first=slots.start)
         run_alerts(world.store, [alert], as_work=True)
-        if decided and slot == 27:
+        if decided and slots.stop == 28:
             decide(world.store, Targets(points=(world.points("parse")[0].id,)), who="ann", status=Status.ACKNOWLEDGED)
     assert len(world.points("parse")) == 1
     opened, over = ledger(world)
@@ -307,12 +307,13 @@ def test_an_improvement_is_announced_and_its_loss_is_a_change(world: World) -> N
 
 
 def _feed_one_way(world: World, values: Sequence[float], direction: AlertDirection, *, first: int = 25) -> None:
-    """Run an alert of one direction after each commit."""
+    """Run an alert of one direction after each two commits."""
     alert = replace(ALERT, direction=direction)
     world.measure({"parse": values[: first - 1]})
     for slot in range(first - 1, len(values)):
         world.put(slot, {"parse": values[slot]})
-        run_alerts(world.store, [alert], as_work=True)
+        if (len(values) - slot) % 2:
+            run_alerts(world.store, [alert], as_work=True)
 
 
 @pytest.mark.parametrize(
@@ -372,8 +373,7 @@ def test_what_returns_after_its_end_says_so_in_its_chain_whatever_is_better(
     high, low = 12.0, 10.0
     before, level = (high, low) if direction is AlertDirection.DOWN else (low, high)
     begin = levels((20, before), (8, level))
-    for count in range(20, 29):
-        _feed_one_way(world, begin[:count], direction, first=count)
+    _feed_one_way(world, begin, direction, first=20)
     for back, length in ((before, 8), (level, 34), (before, 34)):
         _feed_one_way(world, [*begin, *levels((length, back))], direction, first=28 + length)
     recovered, returned = AnnouncementKind.RECOVERED, AnnouncementKind.RETURNED
@@ -393,8 +393,8 @@ def test_the_loss_of_an_improvement_that_only_an_informational_alert_reports_is_
         replace(ALERT, name="others", direction=AlertDirection.WORSE, kind=AlertKind.INFORMATIONAL),
     ]
     values = levels((20, 12.0), (8, 10.0), (8, 12.0))
-    for count in range(20, len(values) + 1):
-        world.measure({"parse": values[:count]})
+    for begin in range(0, len(values), 4):
+        world.measure({"parse": values[begin : begin + 4]}, first=begin)
         run_alerts(world.store, alerts, as_work=True)
     assert kinds(world) == [BETTER, AnnouncementKind.RECOVERED]
 
