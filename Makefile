@@ -145,7 +145,7 @@ fuzz-api: setup-dev $(STAMPS)/reference ## Send requests made from the descripti
 	@KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -m long --timeout 1800 tests/server/test_api_fuzz.py
 
 test-long: setup-dev $(STAMPS)/reference ## Kills, fuzzing, load, many random examples and all cases of a matrix: minutes, not seconds
-	@$(IN_MEMORY) && KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -n $(LONG_JOBS) --dist loadscope --no-loadscope-reorder -m "long or thorough" --timeout 1800 $(TEST_ARGS) || $(AGAIN)
+	@$(IN_MEMORY) && KNICKPOINT_EXAMPLES=6 $(BIN)/python -m pytest -q -n $(LONG_JOBS) --dist loadscope --no-loadscope-reorder -m "long or thorough or hypothesis" --timeout 1800 $(TEST_ARGS) || $(AGAIN)
 
 # --- measuring it -----------------------------------------------------------------------------------
 

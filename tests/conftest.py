@@ -18,6 +18,7 @@ from hypothesis import settings
 from sqlalchemy import Compiled, Engine, create_engine
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
+from tests.examples import examples
 from tests.repositories import GitRepository
 
 from knickpoint.store import database_engine, schema
@@ -25,7 +26,7 @@ from knickpoint.store.database import Database
 
 pytest_plugins = ["tests.processor_time"]
 
-settings.register_profile("calm", deadline=None, derandomize=True)
+settings.register_profile("calm", deadline=None, derandomize=True, max_examples=min(examples(80), 100))
 settings.load_profile("calm")
 
 _MINUTES = {

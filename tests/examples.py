@@ -12,7 +12,10 @@ _TIMES: Final = float(os.environ.get("KNICKPOINT_EXAMPLES", "0.5"))
 
 
 def examples(few: int) -> int:
-    """Return how many examples a test marked ``thorough`` tries: half of ``few``, or ``few`` times ``KNICKPOINT_EXAMPLES``."""
+    """Return how many examples a test marked ``thorough`` tries: half of ``few``, or ``few`` times ``KNICKPOINT_EXAMPLES``.
+
+    Property tests without a number of their own try 40, and 100 in the long run.
+    """
     return math.ceil(few * _TIMES)
 
 
