@@ -200,7 +200,7 @@ class World:
 
     def measure(self, case: Case, name: str, values: Mapping[int, float]) -> None:
         """Put one run of a trace for each of ``values``; a second one at the same commit is a correction."""
-        series = case.series[name]
+        series, writes = case.series[name], []
         for at, value in values.items():
             params = {"benchmark": f"{case.name}-{name}", "kind": series.kind}
             table = ResultTable.of([Result(params, (value,), series.unit, series.better)])
@@ -208,8 +208,8 @@ class World:
             identity = f"{case.name} {name} {at}"
             run = RunReport(table, identity=identity, environment=machine)
             content = hashlib.sha256(repr(value).encode()).hexdigest()
-            slot = self.slots[case.place + at]
-            self.store.runs.write(self.repository, [RunWrite(slot, run, identity, content, "test")])
+            writes.append(RunWrite(self.slots[case.place + at], run, identity, content, "test"))
+        self.store.runs.write(self.repository, writes)
 
     def feed(self, chosen: Callable[[Series], Mapping[int, float]]) -> None:
         """Put a part of the values of all cases, and judge them."""

@@ -80,6 +80,7 @@ def test_a_change_is_stated_as_it_was_made(said: Surfaces, chosen: Case) -> None
     assert (bool(stated.machine), stated.held) == (expected.machine, expected.held)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chosen", CASES, ids=lambda chosen: chosen.name)
 def test_every_surface_says_what_is_stated(said: Surfaces, chosen: Case) -> None:
     assert contradictions(said, World(said.instance).change(chosen).id) == {}
