@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import knickpoint
@@ -12,12 +13,19 @@ _RIDDLE = re.compile(r"(Return|Say|State|Tell|Give) (what|how|which|why|whether|
 _LONGEST = 120
 
 
+def _statements(block: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, and those of its classes and functions."""
+    for node in getattr(block, "body", ()):
+        yield node
+        yield from _statements(node)
+
+
 def _docstrings() -> list[tuple[str, str]]:
     """Return the name of the module and the text of each docstring, those of constants and fields included."""
     return [
         (path.name, node.value.value)
         for path in sorted(Path(knickpoint.__file__).parent.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in _statements(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     ]
 
