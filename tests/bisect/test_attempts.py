@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.examples import in_the_long_run
 
 from knickpoint.bisect.attempt_record import (
     Attempt,
@@ -253,7 +254,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, *in_the_long_run(*range(1, 5))])
 def test_the_verdicts_follow_from_the_values_in_the_record(seed: int) -> None:
     end = judged(noisy(parse=0.93, load=1.0, print=1.0), seed=seed)
     assert replay_attempt(end, SessionRules(), confirmations=0, seed=seed) == end

@@ -293,12 +293,13 @@ exec(open("measure.py").read())
 """Measures, and kills the process that has written its id into LOCK at the run whose number is in the file kill."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("run", "stage"),
     [
         (9, "screen"),
-        pytest.param(19, "confirm", marks=pytest.mark.long),
-        pytest.param(33, "size", marks=pytest.mark.long),
+        (19, "confirm"),
+        (33, "size"),
     ],
 )
 def test_an_attempt_that_is_killed_goes_on_without_spending_less(

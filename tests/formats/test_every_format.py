@@ -25,7 +25,7 @@ from knickpoint.model.params import decode_key, encode_key
 from knickpoint.model.report import Outcome, Problem, Report
 
 each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-_MOST_CUTS = 60
+_MOST_CUTS = 16
 
 
 _TOLD_BY_THE_REST = {"procs", "note"}
@@ -48,7 +48,7 @@ def warned_of_the_end(problems: tuple[Problem, ...]) -> bool:
 
 def cuts(size: int) -> list[int]:
     step = max(1, size // _MOST_CUTS)
-    return sorted({*range(1, size, step), *range(max(1, size - 20), size)})
+    return sorted({*range(1, size, step), *range(max(1, size - 8), size)})
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def test_an_import_four_times_as_long_takes_about_four_times_the_steps(lab: Lab,
     import_data(lab.instance, table(header, row, 2), source="first")
     small, large = (
         steps(lambda size=size: import_data(lab.instance, table(header, row, size), source=f"of {size}", dry_run=True))  # type: ignore[misc]
-        for size in (400, TIMES * 400)
+        for size in (200, TIMES * 200)
     )
     assert large < MOST * small
 

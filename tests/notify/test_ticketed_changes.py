@@ -91,8 +91,15 @@ def test_a_change_that_was_over_when_it_was_announced_makes_no_ticket(tracked: T
     assert tracked.tickets == []
 
 
-@pytest.mark.parametrize("place", [23, 32])
-@pytest.mark.parametrize("by_person", [False, True])
+@pytest.mark.parametrize(
+    ("place", "by_person"),
+    [
+        (23, False),
+        (32, True),
+        pytest.param(23, True, marks=pytest.mark.long),
+        pytest.param(32, False, marks=pytest.mark.long),
+    ],
+)
 def test_changes_that_are_merged_keep_their_tickets_and_each_follows_its_own_findings(
     tmp_path: Path, place: int, kind: str, *, by_person: bool
 ) -> None:
@@ -128,8 +135,15 @@ def test_changes_that_are_merged_keep_their_tickets_and_each_follows_its_own_fin
         assert tracked.verdicts() == [FixVerdict.FIXED, FixVerdict.NOT_FIXED]
 
 
-@pytest.mark.parametrize("apart", ["parse", "render"])
-@pytest.mark.parametrize("by_person", [False, True])
+@pytest.mark.parametrize(
+    ("apart", "by_person"),
+    [
+        ("parse", False),
+        ("render", True),
+        pytest.param("parse", True, marks=pytest.mark.long),
+        pytest.param("render", False, marks=pytest.mark.long),
+    ],
+)
 def test_both_parts_of_a_split_keep_the_ticket_which_is_closed_when_both_are_over(
     tmp_path: Path, apart: str, kind: str, *, by_person: bool
 ) -> None:
