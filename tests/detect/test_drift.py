@@ -201,6 +201,12 @@ def test_a_new_value_is_judged_by_where_the_drift_has_led() -> None:
     assert judge(values, 127.0).verdict is Verdict.REGRESSED
 
 
+def test_an_effect_of_nothing_finds_every_drift_of_exact_values() -> None:
+    values = np.repeat(np.arange(0, 12_000, 1000.0), 9) + 3 * (np.arange(108) == 50)
+    assert [step.index for step in find_steps(values, drift_effect=0.0)] == [9]
+    assert [step.index for step in find_steps(np.arange(60.0, 0.0, -1.0), drift_effect=0.0)] == [1]
+
+
 def test_a_negative_effect_is_refused() -> None:
     with pytest.raises(InputError, match="drift_effect"):
         find_steps([1.0, 2.0], drift_effect=-0.1)

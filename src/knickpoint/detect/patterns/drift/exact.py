@@ -7,6 +7,7 @@ they move in one direction is a drift where the sum is large enough. See ``docs/
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,7 @@ from knickpoint.detect.patterns.drift.findings import (
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check
+from knickpoint.native.regions import describe_regions, median_of
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +91,7 @@ def recognise_exact(subject: Subject, effect: float) -> Pattern | None:
     steps = _steps(subject, values - usual, changes)
     drifts = _drifts(subject, values, usual, changes, effect)
     facts = {
-        "exact values: median change": float(np.median(np.abs(changes.sizes[changes.sizes != 0]))),
+        "exact values: median change": median_of(np.abs(changes.sizes[changes.sizes != 0])),
         "exact values: largest usual change": changes.bound,
         "exact values: changes": float(np.count_nonzero(changes.sizes)),
     }
@@ -107,14 +109,23 @@ def _changes_of(values: Floats) -> _Changes | None:
     known = sizes[sizes != 0]
     if known.size < _FEWEST:
         return None
-    magnitudes = np.abs(known)
-    middle, large = np.quantile(magnitudes, [0.5, 0.9]).tolist()
+    magnitudes = np.sort(np.abs(known)).tolist()
+    middle, large = (_quantile(magnitudes, share) for share in (0.5, 0.9))
     clipped = np.clip(known, -large, large)
     if float(clipped[1:] @ clipped[:-1]) <= _RETURNS * float(clipped @ clipped):
         return None
-    large_share = _LARGE_SHARE * float(np.median(np.abs(values)))
+    large_share = _LARGE_SHARE * median_of(np.abs(values))
     bound = max(_LEAST_RATIO * middle, min(middle * (large / middle) ** _UNUSUAL, large_share))
     return _Changes(sizes, bound, np.abs(sizes) > bound)
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the quantile of ascending numbers, in proportion between two of them."""
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    part = place - below
+    return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
 
 
 def _is_noise_around_levels(subject: Subject) -> bool:
@@ -126,11 +137,12 @@ def _is_noise_around_levels(subject: Subject) -> bool:
     values = subject.series.values
     most = max(1, values.size // _LEVEL_LENGTH)
     strongest = sorted(subject.steps, key=lambda step: step.order)[:most]
-    places = np.sort(np.searchsorted(subject.series.rows, [step.index for step in strongest])).astype(np.int64)
-    levels = np.split(values, places)
-    within = sum(float(np.sum((level - level.mean()) ** 2)) for level in levels)
-    successive = sum(float(np.sum(np.diff(level) ** 2)) for level in levels)
-    return successive > _NOISY * 2 * within
+    places = np.searchsorted(subject.series.rows, sorted(step.index for step in strongest)).tolist()
+    levels = describe_regions(values, [0, *places, values.size])
+    within = sum(level.variance * (level.measured - 1) for level in levels if level is not None)
+    changes = np.diff(values)
+    changes[[place - 1 for place in places]] = 0.0
+    return float(changes @ changes) > _NOISY * 2 * within
 
 
 def _steps(subject: Subject, jumping: Floats, changes: _Changes) -> list[Found]:
@@ -157,7 +169,7 @@ def _drifts(subject: Subject, values: Floats, usual: Floats, changes: _Changes, 
     chance = _WANDERING * deviation * math.sqrt(sizes.size)
     rows = subject.series.rows
     found = []
-    for start, end in _legs(usual, max(chance, effect * abs(float(np.median(values))))):
+    for start, end in _legs(usual, max(chance, effect * abs(median_of(values)), math.ulp(0.0))):
         before, size = float(values[start]), float(usual[end] - usual[start])
         relative = abs(size / before) if before else math.inf
         if relative < effect:
@@ -183,7 +195,7 @@ def _drifts(subject: Subject, values: Floats, usual: Floats, changes: _Changes, 
 
 
 def _legs(sums: Floats, bound: float) -> list[tuple[int, int]]:
-    """Return the stretches between the turning points of ``sums``: each moves by ``bound`` at least before it turns.
+    """Return the stretches between the turning points of ``sums``, each of which moves by ``bound`` (above 0) or more.
 
     A stretch begins at the last value of its lowest or highest level, and ends at the first value of the other one.
     """

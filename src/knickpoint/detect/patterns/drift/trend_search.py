@@ -25,7 +25,7 @@ from knickpoint.detect.patterns.drift.trend import (
     rises_of,
 )
 from knickpoint.model.distribution import MAD
-from knickpoint.native.regions import level_medians
+from knickpoint.native.regions import level_medians, median_of
 
 Floats = NDArray[np.float64]
 Places = tuple[int, ...]
@@ -163,8 +163,8 @@ def _starts(values: Floats, places: Places) -> list[Places]:
         return [()]
     jumps = np.diff(level_medians(values, places))
     largest = places[int(np.argmax(np.abs(jumps)))]
-    distances = np.abs(jumps - np.median(jumps))
-    bound = _STANDS_OUT * MAD * float(np.median(distances))
+    distances = np.abs(jumps - median_of(jumps))
+    bound = _STANDS_OUT * MAD * median_of(distances)
     standing = tuple(place for place, far in zip(places, (distances > bound).tolist(), strict=True) if far)
     starts = dict.fromkeys([(), (largest,), standing, places])
     return [start for start in starts if len(start) <= _MOST_STEPS]

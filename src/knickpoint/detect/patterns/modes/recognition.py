@@ -29,6 +29,7 @@ from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, Flipping, Step
+from knickpoint.native.regions import median_of
 
 _FEWEST_STEPS: Final = 2
 """Steps between which a level can come back."""
@@ -203,7 +204,7 @@ def _findings(subject: Subject, breaks: Sequence[int], modes: _Modes) -> tuple[S
             found[after.first] = _Description(after.evidence, _kind(change), checks, error_of_shares=unsure)
     # Levels that single values visit, which are not modes of any regime.
     for rare in _rare_levels(subject.series.values, modes):
-        error = error_of_size(rare, float(np.median(subject.series.values)))
+        error = error_of_size(rare, median_of(subject.series.values))
         checks = (*_checks_of_rare(rare), *_numbers(modes))
         add(rare.place, _Description(-math.log(rare.chance), FindingKind.MODE, checks, error_of_shares=error))
     # Steps of the search between two levels, or within one.
