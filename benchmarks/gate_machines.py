@@ -36,7 +36,18 @@ from knickpoint.detect.family import judge_family, judge_moves
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
 
-__all__ = ["WORLDS", "Answer", "MachinePull", "Recorded", "judge", "judge_plainly", "peers", "recorded", "this_machine"]
+__all__ = [
+    "WORLDS",
+    "Answer",
+    "MachinePull",
+    "Recorded",
+    "judge",
+    "judge_plainly",
+    "known_machines_find",
+    "peers",
+    "recorded",
+    "this_machine",
+]
 
 Array = NDArray[np.float64]
 
@@ -160,6 +171,19 @@ WORLDS: Final[dict[str, dict[str, Callable[[int], MachinePull]]]] = {
     for world in _WORLDS
 }
 """World → kind of noise → makes the pull request of a seed."""
+
+
+def known_machines_find(by: float, failing: float, draws: int = 40_000) -> float:
+    """Share of changes in one benchmark that the best rule finds on a machine never seen, if so many unchanged ones fail.
+
+    It knows the common factor of the machine, and how the factors of benchmarks are distributed, but not those of this
+    machine: it bounds the largest deviation of any benchmark.
+    """
+    rng = np.random.default_rng(0)
+    own = _OWN * rng.standard_t(3, (draws, _BENCHMARKS)) / np.sqrt(3)
+    moved = own + np.median(RELATIVE * rng.standard_normal((draws, _BENCHMARKS, _SAMPLES)), axis=2)
+    bar = np.quantile(moved.max(axis=1), 1 - failing)
+    return float(np.mean(moved[:, 0] + np.log1p(by) > bar))
 
 
 # Measure this machine: quiet, as far as it is, and with busy processes beside.
