@@ -24,14 +24,18 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from accuracy_noise import FAMILIES
+from gate_machines import MachinePull, judge
+from gate_noise import PullRequest
 from knickpoint.bisect.comparison import (
     BenchmarkState,
+    CalibratedBenchmark,
     Calibration,
     ComparisonRules,
     MeasuredValue,
     RoundsJudge,
 )
 from knickpoint.bisect.comparison.effect import clipped_noise
+from knickpoint.bisect.comparison.machines import join_machines
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
 from table import Reach, Row
@@ -229,3 +233,58 @@ def _rows(label: str, checked: Sequence[_Checked], count: int, reach: Reach) -> 
     yield Row(
         f"{label}: median of what is stated for 80 %", "%", 100 * float(np.median([e.stated_80 for e in checked]))
     )
+
+
+_BETWEEN: Final = 0.04
+"""Standard deviation of the logarithm of what machines do to a benchmark beside their common factor."""
+
+_JOINED_NOISE: Final = 0.01
+_SUITE: Final = 20
+_COMMITS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """What joined calibrations state for 80 %, and what a check of one run on a machine not among them says."""
+
+    stated: float
+    failed: bool
+    found: bool
+
+
+def _join(family: str, machines: int, seed: int) -> _Joined:
+    rng = np.random.default_rng([seed, machines, list(FAMILIES).index(family)])
+    own = np.exp(_BETWEEN * np.stack([FAMILIES[family](rng, _SUITE) for _ in range(machines + 1)]))
+    levels = own * np.exp(rng.normal(0, 0.25, machines + 1))[:, None]
+    names = [f",benchmark=b{number}," for number in range(_SUITE)]
+    calibrations = [
+        {
+            name: CalibratedBenchmark(name, BenchmarkState.USEFUL, between=_JOINED_NOISE, level=float(level), unit="ms")
+            for name, level in zip(names, machine, strict=True)
+        }
+        for machine in levels[:-1]
+    ]
+    joined = join_machines(calibrations, false_positives=0.01, limit=0.1).benchmarks
+    places = np.concatenate([np.arange(machines), rng.integers(0, machines, _COMMITS - machines)])
+
+    def measured(factors: Array) -> Array:
+        return np.asarray(factors * (1 + _JOINED_NOISE * rng.standard_normal(factors.shape)))
+
+    pull = PullRequest(measured(levels[places].T), measured(levels[-1][:, None]))
+    made = MachinePull(pull, np.ones(_COMMITS, dtype=bool), machines)
+    at = seed % _SUITE
+    changed = judge(made.with_change(at, joined[at].found_80))
+    return _Joined(float(np.median([each.found_80 for each in joined])), judge(made).worse.any(), changed.worse[at])
+
+
+def joined_rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Row]:
+    """Yield the rows of calibrations of several machines, and of checks on one that is not among them."""
+    for family in ("normal", "heavy-tailed"):
+        for machines in (3, 8):
+            made = list(pool.map(partial(_join, family, machines), range(comparisons), chunksize=10))
+            label = f"{machines} machines that differ by 4 %, {family}"
+            yield Row(f"{label}: stated for 80 %, median", "%", 100 * float(np.median([each.stated for each in made])))
+            found = 100 * float(np.mean([each.found for each in made]))
+            yield Row(f"{label}: found of {comparisons} on another machine", "%", found)
+            failed = 100 * float(np.mean([each.failed for each in made]))
+            yield Row(f"{label}: unchanged that fail there", "%", failed, reach=Reach.AT_MOST, bound=1.0)
