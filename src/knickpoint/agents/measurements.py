@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from knickpoint.agents.reply import Page, Reply, Said, call, commit_facts, percent, share_text, trace_facts
+from knickpoint.agents.reply import Page, Reply, Said, call, commit_facts, for_agent, percent, share_text, trace_facts
 from knickpoint.agents.tool import First, LineName, RepositoryName, Request, Session, tool
 from knickpoint.answers.base import Id, Text
 from knickpoint.answers.change_points import read_change_points
@@ -247,7 +247,7 @@ def _compared(found: ComparisonAnswer, first: int, *, changed: bool) -> Reply:
         "compared_traces": found.compared,
         "chance_of_a_false_alarm": share_text(found.false_positives),
         "replayed_commits": found.replayed,
-        "warnings": [each.replace("--partial", "partial=true") for each in found.warnings[:_FEW]],
+        "warnings": [for_agent(each) for each in found.warnings[:_FEW]],
         "listed": Said("what changed; changed=false lists every trace") if changed else None,
     }
     items = [_verdict(each) for each in found.traces]

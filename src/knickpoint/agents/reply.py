@@ -35,6 +35,14 @@ _DIGITS: Final = 6
 _HASH: Final = re.compile(r"[0-9a-f]{7,64}")
 _FRAME: Final = 200
 """Characters for what says how much of the list is shown, and how to get the rest."""
+_INSTEAD: Final = {
+    "/api/v1/changes": "list_changes",
+    "/api/v1/traces": "find_traces",
+    "/api/v1/bisections": "list_bisections",
+    'say that it holds results with --as json, or by format = "json" of a recipe or sidecar': "add the commit to each row",
+    "--partial": "partial=true",
+}
+"""What remedies and warnings name for people and scripts, and what a tool has instead."""
 
 
 class Said(str):  # a text, and who speaks
@@ -151,6 +159,13 @@ def _plain(value: object, length: int) -> object:  # noqa: PLR0911  # one return
 def marked(text: str, length: int = _LENGTHS[0]) -> str:
     """Return a text from outside on one line, between marks that it cannot contain itself."""
     return f"{OPEN}{plain_line(text.translate(_INNER_MARKS), length)}{CLOSE}"
+
+
+def for_agent(text: str) -> str:
+    """Name tools and arguments in a remedy or warning, instead of what commands and scripts have."""
+    for words, instead in _INSTEAD.items():
+        text = text.replace(words, instead)
+    return text
 
 
 def unmarked(text: str) -> str:

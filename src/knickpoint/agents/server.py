@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope
 
 from knickpoint.agents import attempts, bisections, changes, decisions, documentation, measurements
 from knickpoint.agents.documentation import read_instructions
-from knickpoint.agents.reply import Reply, Said, call, write_reply
+from knickpoint.agents.reply import Reply, Said, call, for_agent, write_reply
 from knickpoint.agents.tool import Session, Tool
 from knickpoint.budget import Budget, spending
 from knickpoint.model.access import Permission
@@ -55,14 +55,6 @@ TOOLS: Final = {
 
 _LOG: Final = logging.getLogger("knickpoint.agents")
 _MOST_DEFECTS: Final = 5
-_INSTEAD: Final = {
-    "/api/v1/changes": "list_changes",
-    "/api/v1/traces": "find_traces",
-    "/api/v1/bisections": "list_bisections",
-    'say that it holds results with --as json, or by format = "json" of a recipe or sidecar': "add the commit to each row",
-    "--partial": "partial=true",
-}
-"""What remedies name for people and scripts, and what a tool has instead."""
 
 
 def build_server(session: Session) -> Server[Any]:
@@ -112,7 +104,7 @@ def answer_call(session: Session, name: str, arguments: Mapping[str, object]) ->
     except ValidationError as error:
         return _answered(_refusal(name, error), is_error=True)
     except KnickpointError as error:
-        told = {"error": error.message, "where": error.where, "remedy": _remedy(error.remedy)}
+        told = {"error": error.message, "where": error.where, "remedy": for_agent(error.remedy)}
         return _answered(Reply(told), is_error=True)
     except Exception:  # noqa: BLE001  # the agent is told; the log has it
         _LOG.exception("the tool %s failed", name if name in TOOLS else "of an unknown name")
@@ -151,12 +143,6 @@ def _refusal(name: str, error: ValidationError) -> Reply:
     ]
     known = ", ".join(TOOLS[name].request.model_fields) or "none"
     return Reply({"error": Said("wrong input"), "defects": defects, "arguments": Said(known)})
-
-
-def _remedy(text: str) -> str:
-    for words, instead in _INSTEAD.items():
-        text = text.replace(words, instead)
-    return text
 
 
 async def serve_stdio(session: Session) -> None:
