@@ -33,11 +33,13 @@ _MOST_FAILURES: Final = 3
 """Runs of one side that may fail after the warm-up; each costs a round."""
 
 _MOST_NEEDS: Final = 20
+"""Benchmarks of which a report says what they would need."""
+
 _PILOT: Final = 6
 """Rounds from which on the noise is known well enough to state a plan."""
 
 _ALTERED: Final = 1.25
-
+"""Factor by which a plan has to change before it is stated again."""
 
 _SIDES: Final = ("base", "head")
 

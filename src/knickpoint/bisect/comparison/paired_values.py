@@ -225,9 +225,8 @@ _PORTIONS: Final = 16
 _STEP: Final = 0.05
 """Parts of the rate are rounded down to powers of this exponent; benchmarks with equal parts are compared at once."""
 
-_HALVINGS: Final = 60
-_FARTHEST: Final = 200.0
-"""A deviation that nothing exceeds: it is at most the root of the rounds."""
+_NEWTON_STEPS: Final = 6
+"""Steps after which the inverse of a convex function is exact: each doubles the number of digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,13 +374,13 @@ def _rareness(deviations: Array) -> Array:
 
 
 def _deviation_of(rareness: Array) -> Array:
-    """Invert the rareness; infinite where it is."""
-    low, high = np.zeros_like(rareness), np.full_like(rareness, _FARTHEST)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        above = _rareness(middle) >= rareness
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return np.where(np.isfinite(rareness), high, np.inf)
+    """Invert the rareness by Newton's method, from above; infinite where it is."""
+    known = np.isfinite(rareness)
+    wanted = np.where(known, np.maximum(rareness, 0.0), 0.0)
+    found = np.sqrt(2 * wanted)
+    for _ in range(_NEWTON_STEPS):
+        found = np.maximum(0.0, found - (_rareness(found) - wanted) / (found + 1 / np.sqrt(found**2 + 4)))
+    return np.where(known, found, np.inf)
 
 
 def _clipped(differences: Array) -> Array:
