@@ -33,7 +33,6 @@ def test_two_commits_are_compared_by_form_and_the_address_holds_all_of_it(page: 
     expect(page.get_by_text("geometric mean of 4 traces")).to_be_visible()
 
 
-@pytest.mark.core
 def test_a_commit_is_found_by_its_subject_with_the_keyboard(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/compare?head={HEAD}")
     base = page.get_by_role("combobox", name="Base")

@@ -243,7 +243,6 @@ def graph(page: Page, number: int) -> Locator:
     return found
 
 
-@pytest.mark.core
 def test_each_graph_has_a_query_of_its_own_and_the_address_keeps_all(page: Page, many: str) -> None:
     page.goto(f"{many}/explore?query=suite%3Dfew&plot=suite%3Dfew")
     page.locator("#query").fill("benchmark~^b5.$")
@@ -326,7 +325,6 @@ def test_a_line_moves_to_another_graph_by_keyboard_and_the_address_keeps_it(brow
     expect(graph(page, 2)).to_contain_text("2 lines")
 
 
-@pytest.mark.core
 def test_the_legend_is_sorted_by_its_numbers_and_shows_the_strokes_of_its_lines(browse: Callable[[str], Page]) -> None:
     page = browse("/explore?plot=suite%3Dspeed")
     names = page.get_by_role("table", name="Lines").get_by_role("rowheader")

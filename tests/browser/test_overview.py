@@ -174,7 +174,6 @@ def test_the_editor_writes_the_number_of_the_samples_that_an_alert_judges(
     expect(page.get_by_role("alert")).to_contain_text("Remove one of them")
 
 
-@pytest.mark.core
 def test_a_trace_leads_to_all_traces_of_its_benchmark(browse: Callable[[str], Page]) -> None:
     page = browse("/trace/0")
     page.get_by_role("link", name="All of this benchmark").click()

@@ -117,7 +117,6 @@ def test_the_window_of_the_strip_moves_by_keys(browse: Visit, trace: Callable[[s
     expect(window).to_be_focused()
 
 
-@pytest.mark.core
 def test_clicking_a_value_pins_its_commit_in_the_address(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     point_at(page, 0.9)
@@ -144,7 +143,6 @@ def test_a_change_leads_to_the_comparison_of_all_traces_before_and_after(
     expect(page.locator("main")).to_contain_text("regressed")
 
 
-@pytest.mark.core
 def test_suspects_are_listed_with_their_probability_and_what_no_commit_explains(
     browse: Visit, trace: Callable[[str], int]
 ) -> None:
@@ -269,7 +267,6 @@ def test_a_rejected_candidate_is_shown_on_the_plot(browse: Visit, trace: Callabl
     expect(page.locator('table.candidates tr[aria-current="true"]')).to_have_count(1)
 
 
-@pytest.mark.core
 def test_dragging_zooms_and_back_zooms_out(browse: Visit, trace: Callable[[str], int]) -> None:
     page = browse(f"/trace/{trace('parse')}")
     page.wait_for_load_state("networkidle")  # what arrives late draws the plot anew
@@ -315,7 +312,6 @@ def test_a_facet_narrows_the_list_and_writes_the_query(browse: Visit) -> None:
     expect(page.locator("tr[data-trace]")).to_have_count(4)
 
 
-@pytest.mark.core
 def test_several_traces_are_plotted_together(browse: Visit) -> None:
     page = browse("/explore")
     expect(page.locator("tr[data-trace]")).to_have_count(4)
@@ -334,7 +330,6 @@ def test_more_traces_are_listed_when_asked(browse: Visit) -> None:
     expect(page.locator("tr[data-trace]")).to_have_count(4)
 
 
-@pytest.mark.core
 def test_benchmarks_that_were_never_measured_are_listed(browse: Visit) -> None:
     page = browse("/explore")
     page.get_by_text("1 benchmark never measured").click()

@@ -195,7 +195,6 @@ def test_a_reload_keeps_what_the_address_says(browse: Visit) -> None:
     expect(page.locator("th.c-date")).to_have_attribute("aria-sort", "ascending")
 
 
-@pytest.mark.core
 def test_filter_and_sort_write_the_address(browse: Visit) -> None:
     page = browse("/triage")
     keys(page, "/")
@@ -356,7 +355,6 @@ def test_after_a_failed_decision_whoever_has_moved_on_stays_there(visit: Visit) 
     expect(page.locator('tr[aria-current="true"]')).to_contain_text("Read files ahead")
 
 
-@pytest.mark.core
 def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:
     page = visit("/triage")
     keys(page, "j", "t")
@@ -369,7 +367,6 @@ def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:
     expect(members(page).first).to_contain_text("PERF-12")
 
 
-@pytest.mark.core
 def test_a_finding_is_assigned_and_found_by_its_assignee(visit: Visit) -> None:
     page = visit("/triage")
     page.keyboard.press("i")
