@@ -17,6 +17,7 @@ from tests.server.client import Client
 from knickpoint.cli.program import main
 from knickpoint.ingest import import_files
 from knickpoint.instance import create_instance, open_instance
+from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.server import create_app
 from knickpoint.watch.alert_run.run import run_alerts
 
@@ -90,6 +91,16 @@ def example_instance(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with create_instance(place) as instance:
         import_files(instance, [EXAMPLE])
         run_alerts(instance.store, instance.alerts, as_work=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def example_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make, once, an instance that has the example as it is imported and run by default: all that is found is history."""
+    place = tmp_path_factory.mktemp("history") / "instance"
+    with create_instance(place) as instance:
+        import_files(instance, [EXAMPLE])
+        run_alert_round(instance)
     return place
 
 

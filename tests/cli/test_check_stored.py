@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
 from pathlib import Path
 
 import httpx
@@ -15,16 +15,14 @@ from knickpoint.ingest import import_files
 from knickpoint.instance import create_instance, open_instance
 from knickpoint.server import serving
 
-Make = Callable[[str], GitRepository]
-
 _NAMES = tuple(f"b{number}" for number in range(10))
 _STEP = 30
 
 
-@pytest.fixture
-def hashes(new_repository: Make, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """Make an instance in which b0 takes 20 % longer from commit 30 of 40 on; the last commit but one accepts it."""
-    repository = new_repository("project")
+    repository = GitRepository.make(tmp_path_factory.mktemp("stored") / "project")
     made = [
         *repository.commits(38),
         repository.commit("Sort\n\nKnickpoint-Accept: b1, sorted now"),
@@ -40,7 +38,14 @@ def hashes(new_repository: Make, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     path.write_text("\n".join(rows) + "\n")
     with create_instance(repository.directory / "instance", repositories={"project": ".."}) as opened:
         import_files(opened, [path])
-    monkeypatch.chdir(repository.directory)
+    return repository.directory, made
+
+
+@pytest.fixture
+def hashes(template: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Copy the repository with its instance, and go there."""
+    directory, made = template
+    monkeypatch.chdir(shutil.copytree(directory, tmp_path / "project"))
     monkeypatch.setenv("KNICKPOINT_INSTANCE", "instance")
     return made
 

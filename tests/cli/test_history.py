@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from .conftest import EXAMPLE, Knick, change_points
 
 
 @pytest.fixture
-def years(knick: Knick, instance: Path) -> Path:
-    """Make an instance with the example as it is imported and run by default: all that is found is history."""
-    assert knick("import", EXAMPLE).code == 0
-    assert knick("run").code == 0
-    return instance
+def years(example_history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy the instance whose findings are all history, and go there."""
+    place = shutil.copytree(example_history, tmp_path / "years")
+    monkeypatch.chdir(place)
+    return place
 
 
 def listed(knick: Knick, *arguments: str) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,12 @@ class Lab:
     directory: Path
     instance: Instance
     minutes: int = 0
+
+    def begin_as(self, other: Lab) -> None:
+        """Begin as a copy of another one, which is closed."""
+        self.instance.close()
+        shutil.copytree(other.directory, self.directory, dirs_exist_ok=True)
+        self.instance, self.minutes = open_instance(self.directory / "instance"), other.minutes
 
     def configure(self, text: str) -> None:
         """Give the instance another configuration."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,15 +22,22 @@ GO = "BenchmarkSort 100 {} ns/op\nPASS\n"
 A = "a" * 40
 
 
-@pytest.fixture
-def work_tree(lab: Lab) -> GitRepository:
-    """Make a repository with three commits and a tracked file, the only one of the instance."""
-    repository = GitRepository.make(lab.directory / "mylib")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
+    """Make a repository with three commits and a tracked file."""
+    repository = GitRepository.make(tmp_path_factory.mktemp("git") / "mylib")
     (repository.directory / "code.c").write_text("one")
     repository.git("add", ".")
     repository.commits(3)
-    lab.configure('[repositories.mylib]\nlocation = "../mylib"\n')
     return repository
+
+
+@pytest.fixture
+def work_tree(lab: Lab, template: GitRepository) -> GitRepository:
+    """Copy the repository, the only one of the instance."""
+    copied = shutil.copytree(template.directory, lab.directory / "mylib", symlinks=True)
+    lab.configure('[repositories.mylib]\nlocation = "../mylib"\n')
+    return GitRepository(copied, template.minutes)
 
 
 def go(lab: Lab, name: str = "mylib/go.txt", value: float = 10) -> Path:

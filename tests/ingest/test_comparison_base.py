@@ -11,21 +11,32 @@ from tests.repositories import GitRepository
 
 from knickpoint.ingest.comparison_base import Base, find_base
 from knickpoint.ingest.new_results import read_new_results
+from knickpoint.instance import create_instance
 from knickpoint.model.errors import HistoryError
 
 from .conftest import Lab
 
 
-@pytest.fixture
-def project(lab: Lab, tmp_path: Path) -> GitRepository:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lab, GitRepository]:
     """Make a repository whose eight commits on main are measured, with a branch off the fourth one."""
-    made = GitRepository.make(tmp_path / "project")
+    place = tmp_path_factory.mktemp("measured")
+    made, lab = GitRepository.make(place / "project"), Lab(place, create_instance(place / "instance"))
     hashes = made.commits(8)
     lab.configure('[repositories.project]\nlocation = "../project"\n')
     lab.take(*(lab.skia(f"{number}.json", name, parse=20.0 + number) for number, name in enumerate(hashes)))
+    lab.instance.close()
     made.git("switch", "--quiet", "--create", "patch", hashes[3])
     made.commits(2)
-    return made
+    return lab, made
+
+
+@pytest.fixture
+def project(lab: Lab, tmp_path: Path, template: tuple[Lab, GitRepository]) -> GitRepository:
+    """Copy the measured repository and its instance."""
+    measured, made = template
+    lab.begin_as(measured)
+    return GitRepository(tmp_path / "project", made.minutes)
 
 
 def base_of(lab: Lab, *commits: str, asked: str = "", line: str = "") -> Base:

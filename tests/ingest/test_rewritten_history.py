@@ -10,6 +10,7 @@ from tests.ingest.conftest import Lab
 from tests.repositories import GitRepository
 
 from knickpoint.ingest import retry_waiting
+from knickpoint.instance import create_instance
 from knickpoint.model.alert import Alert
 from knickpoint.model.change_point import ChangePoint, Condition, Status
 from knickpoint.store import EventKind, unpack_ids
@@ -77,14 +78,23 @@ def slower_from(number: int) -> Callable[[int], float]:
     return lambda place: (10.0 if place < number else 20.0) + 0.01 * (place % 3)
 
 
-@pytest.fixture
-def story(lab: Lab, new_repository: Callable[[str], GitRepository]) -> Story:
-    repository = new_repository("lib")
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    place = tmp_path_factory.mktemp("measured")
+    lab, repository = Lab(place, create_instance(place / "instance")), GitRepository.make(place / "lib")
     lab.configure('[repositories.lib]\nlocation = "../lib"\n')
     made = Story(lab, repository, repository.commits(12))
     made.measure(made.hashes, slower_from(6))
     made.run()
+    lab.instance.close()
     return made
+
+
+@pytest.fixture
+def story(lab: Lab, template: Story) -> Story:
+    """Begin with a copy of the measured repository and its instance."""
+    lab.begin_as(template.lab)
+    return Story(lab, GitRepository(lab.directory / "lib", template.git.minutes), list(template.hashes))
 
 
 def hide(story: Story) -> ChangePoint:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.instance.test_suspects import Story, make_repository, story
+from tests.instance.test_suspects import Story, copied, make_repository, make_template, story
 from tests.repositories import GitRepository
 from tests.server.client import Client
 from tests.watch.conftest import World
@@ -47,10 +47,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
     return make_repository(tmp_path_factory.mktemp("git") / "project")
 
 
+@pytest.fixture(scope="module")
+def template(project: GitRepository, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_template(tmp_path_factory.mktemp("slowed") / "instance", project)
+
+
 @pytest.fixture
-def slowed(project: GitRepository, tmp_path: Path) -> Iterator[Story]:
+def slowed(template: Path, tmp_path: Path) -> Iterator[Story]:
     """A change of `parse` from 100 to 130 ms after the commit 20, which is found already."""
-    yield from story(tmp_path / "instance", str(project.directory), Git.at(project.directory).first_parents("main"))
+    yield from copied(template, tmp_path / "instance")
 
 
 def profile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.server.client import Client
 from tests.watch.conftest import QUICK, World, levels
 
 from knickpoint.history import Git
-from knickpoint.instance import Instance, create_instance, rank_new_suspects
+from knickpoint.instance import Instance, create_instance, open_instance, rank_new_suspects
 from knickpoint.instance.worker import Worker
 from knickpoint.model.change_point import Status
 from knickpoint.model.commit import Commit
@@ -28,19 +29,11 @@ CULPRIT = 22
 GAP = range(21, 25)
 
 
-def commit_files(made: GitRepository, position: int, path: str) -> None:
-    file = made.directory / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"{position}\n")
-    made.git("add", "--all")
-    made.commit(f"Change number {position}")
-
-
 def make_repository(directory: Path) -> GitRepository:
     """Make 40 commits; the culprit touches src/parser.py, all others files that are named after nothing."""
     made = GitRepository.make(directory)
-    for position in range(40):
-        commit_files(made, position, "src/parser.py" if position == CULPRIT else f"src/x{position % 3}.py")
+    touched = ("src/parser.py" if position == CULPRIT else f"src/x{position % 3}.py" for position in range(40))
+    made.commit_files((f"Change number {position}", {path: f"{position}\n"}) for position, path in enumerate(touched))
     return made
 
 
@@ -73,19 +66,37 @@ def story(directory: Path, location: str, commits: Sequence[Commit]) -> Iterator
         store.commits.add(repository, commits)
         store.commits.set_line(repository, "main", range(len(commits)))
         world = World(store, repository)
-        for name, series in (("parse", levels((21, 100.0), (19, 130.0))), ("render", levels((40, 100.0)))):
-            for slot, value in enumerate(series):
-                if slot not in GAP:
-                    world.put(slot, {name: value})
+        with store.transaction():
+            for name, series in (("parse", levels((21, 100.0), (19, 130.0))), ("render", levels((40, 100.0)))):
+                for slot, value in enumerate(series):
+                    if slot not in GAP:
+                        world.put(slot, {name: value})
         made = Story(instance, world)
         made.run()
         yield made
 
 
+def make_template(directory: Path, project: GitRepository) -> Path:
+    """Make the instance of a story with the commits of a repository, to be copied."""
+    for _ in story(directory, str(project.directory), Git.at(project.directory).first_parents("main")):
+        pass
+    return directory
+
+
+def copied(template: Path, directory: Path) -> Iterator[Story]:
+    """Open a copy of the instance of a story."""
+    with open_instance(shutil.copytree(template, directory)) as instance:
+        yield Story(instance, World(instance.store, instance.store.commits.repository("project")))
+
+
+@pytest.fixture(scope="module")
+def template(project: GitRepository, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_template(tmp_path_factory.mktemp("slowed") / "instance", project)
+
+
 @pytest.fixture
-def slowed(project: GitRepository, tmp_path: Path) -> Iterator[Story]:
-    commits = Git.at(project.directory).first_parents("main")
-    yield from story(tmp_path / "instance", str(project.directory), commits)
+def slowed(template: Path, tmp_path: Path) -> Iterator[Story]:
+    yield from copied(template, tmp_path / "instance")
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.detect.flipping import flip
@@ -10,16 +12,26 @@ from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.watch.alert_run.run import default_alert
 from knickpoint.watch.explanation import explain_trace
 
-from .conftest import QUICK, World, levels
+from .conftest import QUICK, World, copied, levels
 
 TOO_SMALL = "the effect 12.000 % is below the alert's minimum of 20.000 %"
 
 
-@pytest.fixture
-def stepped(world: World) -> World:
+@pytest.fixture(scope="module")
+def template(empty_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("stepped") / "store.db"
+    world = copied(empty_world, place)
     world.measure({"parse": levels((20, 20.0), (20, 25.0), (20, 22.0))})
     world.run()
-    return world
+    world.store.close()
+    return place
+
+
+@pytest.fixture
+def stepped(template: Path, tmp_path: Path) -> Iterator[World]:
+    made = copied(template, tmp_path / "stepped.db")
+    yield made
+    made.store.close()
 
 
 def test_a_step_is_told_with_the_change_point_it_is_known_as(stepped: World) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +35,11 @@ ALL = Alert("all", method="threshold")
 PARSE = Alert("parse", query="benchmark=parse", method="threshold")
 
 
-@pytest.fixture
-def found(world: World) -> World:
+@pytest.fixture(scope="module")
+def template(empty_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three traces that stepped, seen by ``all``; one of them by ``parse``, too, and one decided about."""
+    place = tmp_path_factory.mktemp("found") / "store.db"
+    world = copied(empty_world, place)
     world.measure(
         {
             "parse": levels((10, 20.0), (10, 25.0)),
@@ -48,7 +50,16 @@ def found(world: World) -> World:
     apply_alerts(world.store, [ALL, PARSE], who="ada")
     world.run(ALL, PARSE)
     decide(world.store, Targets(points=(world.points("read")[0].id,)), who="Ada", status=Status.HIDDEN)
-    return world
+    world.store.close()
+    return place
+
+
+@pytest.fixture
+def found(template: Path, tmp_path: Path) -> Iterator[World]:
+    """Open a copy of the store with the three traces."""
+    made = copied(template, tmp_path / "found.db")
+    yield made
+    made.store.close()
 
 
 def counted(store: Store, alerts: Sequence[Alert], names: Collection[str]) -> dict[str, Preview]:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ from knickpoint.model.unit_names import Better
 from knickpoint.store import RunWrite
 from knickpoint.watch.results_check import CheckRules, check_results
 
-from .conftest import World, levels
+from .conftest import World, copied, levels
 
 
 def new_run(*samples: float, unit: str = "ms", revision: str = "", name: str = "parse") -> RunReport:
@@ -22,11 +24,21 @@ def new_run(*samples: float, unit: str = "ms", revision: str = "", name: str = "
     return RunReport(table, revision=revision)
 
 
-@pytest.fixture
-def steady(world: World) -> World:
+@pytest.fixture(scope="module")
+def template(empty_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A world in which parse takes 20 ms for 40 commits, and then 30 ms for 10."""
+    place = tmp_path_factory.mktemp("steady") / "store.db"
+    world = copied(empty_world, place)
     world.measure({"parse": levels((40, 20.0), (10, 30.0))})
-    return world
+    world.store.close()
+    return place
+
+
+@pytest.fixture
+def steady(template: Path, tmp_path: Path) -> Iterator[World]:
+    made = copied(template, tmp_path / "steady.db")
+    yield made
+    made.store.close()
 
 
 def failed_run(message: str = "out of memory", name: str = "parse", outcome: Outcome = Outcome.FAILED) -> RunReport:
