@@ -41,6 +41,7 @@ from accuracy_rates import elsewhere_rows, length_rows
 from accuracy_samples import sample_rows
 from accuracy_score import (
     REPEATS,
+    WATCHED,
     Counts,
     Detector,
     Online,
@@ -281,11 +282,12 @@ def _look_rows(series: Sequence[Labelled]) -> list[Row]:
     rows = []
     for commits, seen in looks(series, ours).items():
         when = f"run after each {commits} commits" if commits > 1 else "run after each commit"
-        false, settled = false_per_1000(seen.first_sights), false_per_1000(seen.settled)
+        false, new, settled = map(false_per_1000, (seen.first_sights, seen.new, seen.settled))
         rows += [
             Row(
                 f"{when}, all unchanged series: first sights", "/1000", false, None, "", Reach.AT_MOST, _LOOKS[commits]
             ),
+            Row(f"{when}, all unchanged series: first sights up to {WATCHED} values after", "/1000", new),
             Row(f"{when}, all unchanged series: settled", "/1000", settled),
             Row(f"{when}: found within 10", "", within(10)(seen.delays)),
             Row(f"{when}: median delay", "commits", median_delay(seen.delays)),

@@ -19,6 +19,7 @@ from accuracy_series import Labelled
 __all__ = [
     "INTERVALS",
     "REPEATS",
+    "WATCHED",
     "Counts",
     "Detector",
     "Looks",
@@ -42,6 +43,9 @@ Detector = Callable[[Sequence[Array], str], list[list[int]]]
 MARGIN: Final = 5
 WATCHED: Final = 24
 """Commits after a change in which it may be found when the detector runs at every commit."""
+
+_FIRST_RUN: Final = 30
+"""Values of the first run along a series without a change."""
 
 MEMORY: Final = 150
 """Values that a run at a commit gets."""
@@ -185,7 +189,7 @@ def _runs_after(item: Labelled, detect: Detector) -> tuple[list[list[int]], list
 
 def _runs_along(item: Labelled, detect: Detector) -> list[list[int]]:
     """Run a detector at each commit of a series without a change, from the 30th to the 120th."""
-    return detect([item.values[:n] for n in range(30, min(item.values.size, 120) + 1)], item.source)
+    return detect([item.values[:n] for n in range(_FIRST_RUN, min(item.values.size, 120) + 1)], item.source)
 
 
 def online(series: Sequence[Labelled], detect: Detector) -> dict[int, Online]:
@@ -210,11 +214,13 @@ class Looks:
     """Hold what runs after each so many commits gave, for each series and each offset of the first run.
 
     ``delays`` has the commits until a change was found (inf: never), ``first_sights`` the distinct false places and the
-    commits watched, ``settled`` the false places that the last run still reports, with these commits.
+    commits watched, ``new`` those of them seen among the newest :data:`WATCHED` values, ``settled`` the false places
+    that the last run still reports, with these commits.
     """
 
     delays: tuple[float, ...]
     first_sights: tuple[tuple[int, int], ...]
+    new: tuple[tuple[int, int], ...]
     settled: tuple[tuple[int, int], ...]
 
 
@@ -227,6 +233,13 @@ def looks(series: Sequence[Labelled], detect: Detector) -> dict[int, Looks]:
         pairs = zip(runs, firsts, strict=True)
         seen.append([any(abs(index + first - item.places[0]) <= MARGIN for index in found) for found, first in pairs])
     along = [_runs_along(item, detect) for item in quiet]
+    newest = [
+        [[index for index in found if size - index <= WATCHED] for size, found in enumerate(runs, start=_FIRST_RUN)]
+        for runs in along
+    ]
+
+    def sights(series: Sequence[Sequence[Sequence[int]]], interval: int) -> tuple[tuple[int, int], ...]:
+        return tuple((_distinct(runs[offset::interval], 1), len(runs)) for runs in series for offset in range(interval))
 
     def delay(found: Sequence[bool], interval: int, offset: int) -> float:
         return next((k for k in range(offset + 1, WATCHED + 1, interval) if found[k - 1]), np.inf)
@@ -234,7 +247,8 @@ def looks(series: Sequence[Labelled], detect: Detector) -> dict[int, Looks]:
     return {
         interval: Looks(
             tuple(delay(found, interval, offset) for found in seen for offset in range(interval)),
-            tuple((_distinct(runs[offset::interval], 1), len(runs)) for runs in along for offset in range(interval)),
+            sights(along, interval),
+            sights(newest, interval),
             tuple((len(runs[-1]), len(runs)) for runs in along),
         )
         for interval in INTERVALS
