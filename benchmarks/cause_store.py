@@ -126,7 +126,7 @@ def round_rows() -> Iterator[Row]:
 
 
 def _look(instance: Instance) -> None:
-    update_causes(instance.store, lambda _: None)
+    update_causes(instance.store, lambda _: None, instance.seen_profiles)
 
 
 def _keep(instance: Instance, repository: Repository, benchmark: str, slot: int, cost: float, *, number: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.repositories import GitRepository
 
-from knickpoint.history import Git, SourcePages
+from knickpoint.history import Git, SourceFiles, SourcePages
 from knickpoint.model.commit import Commit
 
 HASH = "9c1f0a64be2d57f38a0c41d6e97b25a3f04d8e6b"
@@ -16,7 +16,9 @@ PATHS = ["parse.py", "src/parse.py", "src/deep/load.py", "other/load.py", "src/a
 
 
 def pages(url: str) -> SourcePages:
-    return SourcePages(Commit(HASH, "ann", "", datetime(2026, 1, 1, tzinfo=UTC), "Subject", url=url), PATHS)
+    return SourcePages(
+        Commit(HASH, "ann", "", datetime(2026, 1, 1, tzinfo=UTC), "Subject", url=url), SourceFiles(PATHS)
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,8 @@ def test_files_are_those_of_the_commit(tmp_path: Path) -> None:
     made.commit("Add a file")
     git = Git.at(made.directory, web="https://forge.example.org/b")
     (*_, commit) = git.first_parents("main")
-    assert SourcePages.read(git, commit).page("ä.py", 1).endswith(f"/blob/{commit.hash}/%C3%A4.py#L1")
+    files = SourceFiles.read(git, commit.hash)
+    assert files.path("/home/ci/project/ä.py") == "ä.py"
+    assert SourcePages(commit, files).page("ä.py", 1).endswith(f"/blob/{commit.hash}/%C3%A4.py#L1")
     (*_, unknown) = Git.at(made.directory).first_parents("main")
-    assert SourcePages.read(git, unknown).page("ä.py", 1) == ""
+    assert SourcePages(unknown, files).page("ä.py", 1) == ""

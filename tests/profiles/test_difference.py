@@ -137,6 +137,56 @@ def test_the_profile_does_not_show_a_change_that_its_total_contradicts() -> None
     assert _exact(_BASE, _BASE, Measured(0.5, -1, 1, "instructions")).shows is False
 
 
+def test_a_function_with_less_than_a_tenth_of_the_change_is_not_called_its_cause() -> None:
+    noise = {"main;read": 300, "main;parse": 100, "main;parse;row": 400, "main;write": 190}
+
+    def side(sign: float, extra: float) -> list[Profile]:
+        turns = [{name: cost * (1 + sign * 0.2 * turn) for name, cost in noise.items()} for turn in (-1, 0, 1)]
+        return [
+            made({**turn, "main": 10 + extra, "main;parse;row": turn["main;parse;row"] + 40 * extra}) for turn in turns
+        ]
+
+    before, after = side(1, 0), side(1, 2)
+    found = difference(before, after, Measured(82, 70, 90, "instructions"))
+    assert _states(found) == {"main": "small part"}
+    assert (found.causes, found.shows) == ((), False)
+    assert found.sentence.startswith("The profile does not show the measured change of +82 instructions: its total")
+
+
+def test_a_certain_change_whose_function_is_lost_in_the_scatter_names_none() -> None:
+    def side(extra: float) -> list[Profile]:
+        return [
+            made({"main": 10 + extra / 50, "main;a": 500 + turn + extra, "main;b": 500 - turn}) for turn in (-90, 0, 90)
+        ]
+
+    found = difference(side(0), side(60), Measured(61, 55, 65, "instructions"))
+    assert (found.shows, found.causes, _states(found)) == (True, (), {"main": "small part"})
+    assert found.sentence == (
+        "The profiles scatter too much to say which function changed; "
+        "the total changed by +61.2 instructions (+61.2 instructions to +61.2 instructions)."
+    )
+
+
+def test_a_change_of_many_small_parts_is_spread() -> None:
+    base = {f"main;f{number}": 100 for number in range(20)}
+    found = _exact(base, dict.fromkeys(base, 105))
+    assert found.causes == ()
+    assert found.sentence.startswith("The change is spread over 20 functions, each with a small part; the total")
+
+
+def test_a_cause_of_the_smaller_part_says_that_the_rest_is_unknown() -> None:
+    def side(extra: float) -> list[Profile]:
+        return [
+            made({"main": 10 + extra / 5, "main;a": 500 + turn + extra, "main;b": 500 - turn}) for turn in (-90, 0, 90)
+        ]
+
+    found = difference(side(0), side(60))
+    assert [each.name for each in found.causes] == ["main"]
+    assert found.sentence == (
+        "+12 instructions of +72 instructions in main (main.c). The profiles scatter too much to say where the rest is."
+    )
+
+
 def test_a_measured_change_in_another_dimension_is_refused() -> None:
     with pytest.raises(InputError, match="the measured change is in 'ms', and the profiles are in 'instructions'"):
         _exact(_BASE, _BASE, Measured(1, 0, 2, "ms"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -18,6 +19,7 @@ from knickpoint.store import Store
 from knickpoint.watch.causes import compare, profiles_of_commits, read_pair
 
 if TYPE_CHECKING:
+    from knickpoint.history import SourceFiles
     from knickpoint.profiles import Difference, Profile
 
 Sides = tuple[Sequence[str], Sequence[str]]
@@ -72,8 +74,8 @@ def read_flame_graph(
         raise _without_profiles(benchmark, "before and after the change", where)
     before, after = _read(store, (about["before"], about["after"]), where)
     place = point.suspect_range
-    pages = _pages(instance, repository, (place.previous, place.slot))
-    return _answer(about["benchmark"], compare(before, after, point), (before, after), pages)
+    source = _source(instance, repository, (place.previous, place.slot))
+    return _answer(about["benchmark"], compare(before, after, point), (before, after), source)
 
 
 def read_flame_graph_of_commits(
@@ -95,7 +97,7 @@ def read_flame_graph_of_commits(
         raise _without_profiles(benchmark, "at both commits", repository.name)
     before, after = found[name]
     sides = _read(visible.store, ([each.digest for each in before], [each.digest for each in after]), repository.name)
-    return _answer(name, difference(*sides), sides, _pages(instance, repository, slots))
+    return _answer(name, difference(*sides), sides, _source(instance, repository, slots))
 
 
 def profiled_benchmarks(visible: VisibleRepositories, repository: Repository, slots: tuple[int, int]) -> list[str]:
@@ -121,31 +123,41 @@ def _answer(
     benchmark: str,
     found: Difference,
     sides: tuple[list[Profile], list[Profile]],
-    pages: Mapping[int, Callable[[str, int], str]],
+    source: _Source,
 ) -> FlameGraphAnswer:
     from knickpoint.profiles import is_library_file
     from knickpoint.profiles.flame_page import flame_data
 
+    shown = found.with_files(source.files.path)
+
     def page(file: str, line: int, side: int) -> str:
-        return pages[side](file, line) if side in pages and not is_library_file(file) else ""
+        return source.pages[side](file, line) if side in source.pages and not is_library_file(file) else ""
 
     return FlameGraphAnswer(
-        sentence=found.sentence,
+        sentence=shown.sentence,
         benchmark=benchmark,
         pages=[page(each.file, each.line, int(each.total.after > 0)) for each in found.functions],
-        **flame_data(found, *sides),
+        **flame_data(shown, *sides),
     )
 
 
-def _pages(instance: Instance, repository: Repository, slots: tuple[int, int]) -> dict[int, Callable[[str, int], str]]:
-    """Return side → the pages of lines in its commit; sides without a page, or whose commit git lacks, are left out."""
-    from knickpoint.history import SourcePages
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The files of the later commit, and the pages of lines in both; sides without pages, or unknown to git, lack."""
+
+    files: SourceFiles
+    pages: Mapping[int, Callable[[str, int], str]]
+
+
+def _source(instance: Instance, repository: Repository, slots: tuple[int, int]) -> _Source:
+    from knickpoint.history import SourceFiles, SourcePages
 
     known = {each.slot: each.commit for each in instance.store.commits.get(repository, slots)}
-    pages: dict[int, Callable[[str, int], str]] = {}
+    files, pages = SourceFiles(()), dict[int, Callable[[str, int], str]]()
     with suppress(HistoryError):
         git = git_source(instance)(repository)
         for side, slot in enumerate(slots):
             if git is not None and slot in known:
-                pages[side] = SourcePages.read(git, known[slot]).page
-    return pages
+                files = SourceFiles.read(git, known[slot].hash)
+                pages[side] = SourcePages(known[slot], files).page
+    return _Source(files, pages)

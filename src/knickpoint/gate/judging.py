@@ -17,7 +17,7 @@ import numpy as np
 from knickpoint.gate.decision import SIDES_DIFFER, GateOptions, decide
 from knickpoint.gate.environment import MOST_CHECKS, WINDOW, attribute, note_check
 from knickpoint.gate.report import GateReport, Sides
-from knickpoint.history import Git
+from knickpoint.history import Git, SourceFiles
 from knickpoint.ingest.commit_sources.git_repository import open_present_git
 from knickpoint.ingest.comparison_base import ACCEPT_TRAILER, Base, find_base
 from knickpoint.model.errors import HistoryError, InputError, StoreError
@@ -187,7 +187,7 @@ def judge_commits(
         accepted=branch.accepted,
         warnings=warnings,
     )
-    return replace(report, causes=_causes(instance.store, base.line.repository, slots, report))
+    return replace(report, causes=_causes(instance, base.line.repository, slots, report))
 
 
 def judge_rounds(end: ComparisonEnd, request: ComparisonRequest, options: GateOptions, config: Config) -> GateReport:
@@ -317,17 +317,22 @@ def _judge_by(
     with suppress(HistoryError):
         found = store.commits.find(repository, head) if head else None
         if found is not None:
-            return replace(report, causes=_causes(store, repository, (slot, found.slot), report))
+            return replace(report, causes=_causes(instance, repository, (slot, found.slot), report))
     return report
 
 
-def _causes(store: Store, repository: Repository, slots: tuple[int, int], report: GateReport) -> tuple[str, ...]:
+def _causes(instance: Instance, repository: Repository, slots: tuple[int, int], report: GateReport) -> tuple[str, ...]:
     """State the causes by the profiles of both commits, where there are some."""
+    store, settings = instance.store, instance.repositories.get(repository.name)
     if not store.profiles.any(repository):
         return ()
-    from knickpoint.watch.causes import causes_of_commits
+    from knickpoint.watch.causes import causes_of_commits, source_files
 
-    return causes_of_commits(store, repository, slots, report.deciding)
+    files = SourceFiles(())
+    with suppress(HistoryError):
+        git = open_present_git(repository.name, settings, instance.directory) if settings else None
+        files = source_files(store, repository, slots[1], git) if git else files
+    return causes_of_commits(store, repository, slots, report.deciding, files)
 
 
 def _with_branch(instance: Instance, base: Base, heads: Collection[str]) -> tuple[Base, list[str]]:

@@ -17,6 +17,7 @@ from knickpoint.history.lines import (
 from knickpoint.history.lookups import (
     Checkout,
     CommittedFile,
+    SourceFiles,
     SourcePages,
     find_commit,
     find_committed_file,
@@ -36,6 +37,7 @@ __all__ = [
     "Git",
     "NumberPattern",
     "OrderKey",
+    "SourceFiles",
     "SourcePages",
     "changed_order",
     "extend_line",

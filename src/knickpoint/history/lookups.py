@@ -348,29 +348,23 @@ _COMMIT: Final = "/commit/"
 _GITILES: Final = "/+/"
 
 
-class SourcePages:
-    """The files of a commit, and the page of a line in each.
+class SourceFiles:
+    """The files of a commit, by the paths that other machines give them."""
 
-    Addresses follow from that of the commit: ``…/commit/HASH`` on GitHub, GitLab and Forgejo, ``…/+/HASH`` on Gitiles.
-    """
-
-    def __init__(self, commit: Commit, paths: Iterable[str]) -> None:
-        self._commit = commit
+    def __init__(self, paths: Iterable[str]) -> None:
         self._named: dict[str, list[Sequence[str]]] = {}
         for path in paths:
             parts = tuple(path.split("/"))
             self._named.setdefault(parts[-1], []).append(parts)
 
     @classmethod
-    def read(cls, git: Git, commit: Commit) -> SourcePages:
-        """Read the files of a commit, unless it has no page. Raises ``HistoryError`` where git lacks it."""
-        if not _has_page(commit):
-            return cls(commit, ())
-        listed = git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit.hash)
-        return cls(commit, listed.decode(errors="replace").split("\0"))
+    def read(cls, git: Git, commit: str) -> SourceFiles:
+        """Read the files of a commit. Raises ``HistoryError`` where git lacks it."""
+        listed = git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
+        return cls(listed.decode(errors="replace").split("\0"))
 
-    def page(self, file: str, line: int) -> str:
-        """Return the page of a line of a file that a profile names; "" where no one file of the commit is meant.
+    def path(self, file: str) -> str:
+        """Path of a file that a profile names; "" where no one file of the commit is meant.
 
         A profile has the path of another machine: of it and the path in the repository, the shorter one ends the other.
         """
@@ -381,7 +375,23 @@ class SourcePages:
             if parts[-(length := min(len(parts), len(wanted))) :] == wanted[-length:]
         }
         best = [parts for parts, length in shared.items() if length == max(shared.values())]
-        return self._page("/".join(best[0]), line) if len(best) == 1 else ""
+        return "/".join(best[0]) if len(best) == 1 else ""
+
+
+class SourcePages:
+    """The page of a line in each file of a commit.
+
+    Addresses follow from that of the commit: ``…/commit/HASH`` on GitHub, GitLab and Forgejo, ``…/+/HASH`` on Gitiles.
+    """
+
+    def __init__(self, commit: Commit, files: SourceFiles) -> None:
+        self._commit = commit
+        self._files = files
+
+    def page(self, file: str, line: int) -> str:
+        """Page of a line of a file that a profile names; "" where no one file of the commit is meant."""
+        path = self._files.path(file) if _has_page(self._commit) else ""
+        return self._page(path, line) if path else ""
 
     def _page(self, path: str, line: int) -> str:
         url, name = self._commit.url, self._commit.hash

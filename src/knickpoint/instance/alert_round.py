@@ -37,7 +37,7 @@ def rank_new_suspects(instance: Instance, *, everything: bool = False) -> int:
     from knickpoint.watch.suspects.update import update_suspects
 
     open_git = git_source(instance)
-    caused = update_causes(instance.store, open_git, everything=everything)
+    caused = update_causes(instance.store, open_git, instance.seen_profiles, everything=everything)
     return update_suspects(instance.store, open_git, everything=everything, also=caused)
 
 

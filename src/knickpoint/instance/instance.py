@@ -27,6 +27,7 @@ from knickpoint.work import Dask, Encryption, Processes, Runner, SeparateProcess
 
 if TYPE_CHECKING:
     from knickpoint.watch.absence.missing_traces import KnownHabits
+    from knickpoint.watch.causes import SeenProfiles
 
 
 # Record in the audit log which sections of ``knickpoint.toml`` changed since the instance was last opened.
@@ -194,6 +195,13 @@ class Instance:
         from knickpoint.watch.absence.missing_traces import KnownHabits
 
         return KnownHabits()
+
+    @cached_property
+    def seen_profiles(self) -> SeenProfiles:
+        """Which profiles this process has compared."""
+        from knickpoint.watch.causes import SeenProfiles
+
+        return SeenProfiles()
 
     @cached_property
     def replicas(self) -> Replicas:

@@ -36,6 +36,8 @@ class CostState(Enum):
     """What the difference of a function says."""
 
     CAUSE = "cause"
+    MINOR = "small part"
+    """It has changed, and explains too little of the change to be called its cause."""
     MOVED = "moved"
     """Cost only came from, or went to, functions next to it."""
     CHARGED = "charged"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,10 +15,15 @@ from knickpoint.model.unit import convert, read_unit
 from knickpoint.profiles.attribution import Attribution, CostState, FunctionChange
 from knickpoint.profiles.profile import Profile, ValueKind
 from knickpoint.profiles.scatter import CostChange, Scatter, cost_change
+from knickpoint.profiles.shown_files import shown_files
 from knickpoint.profiles.sides import side_of
 from knickpoint.profiles.stack_tree import Ints
 
 _TOTAL_DOUBT: Final = 0.05
+CAUSE_SHARE: Final = 0.1
+"""The share of a known change from which on a function is called its cause."""
+_EXPLAINED: Final = 0.5
+"""The share of the change below which its causes leave most of it open."""
 _MOST_SHARE: Final = 1.2
 """A function explains a part of the whole difference up to this share; what exceeds it stands beside it."""
 
@@ -37,8 +42,9 @@ class Measured:
 class Difference:
     """The functions of two sets of profiles, those that explain most of the difference first.
 
-    ``frames`` has the index of the function of each frame of each profile, before and after. ``shows`` is True if the
-    profiles show the measured change: their totals agree with it, and a function explains it; None without one.
+    ``frames`` has the index of the function of each frame of each profile, before and after. ``shows`` says whether the
+    profiles show the change that was measured: their totals agree with it, and the total, or else the function that
+    leads, has its direction beyond the scatter. None: no change was given.
     """
 
     kind: ValueKind
@@ -57,18 +63,25 @@ class Difference:
             InputError: that is in a unit of something else.
         """
         known = _in_unit(measured, self.unit)
-        overlaps = self.total.low <= known.high and known.low <= self.total.high
-        found = _causes(self.functions, known.difference)
-        shows = overlaps and bool(found) and found[0].explained.difference * known.difference > 0
-        return replace(self, measured=known, shows=shows)
+        functions = _judged(self.functions, known.difference)
+        found = _causes(functions, known.difference)
+        agrees = self.total.low <= known.high and known.low <= self.total.high
+        seen = self.total.difference if self.total.is_certain else found[0].explained.difference if found else 0.0
+        return replace(self, functions=functions, measured=known, shows=agrees and seen * known.difference > 0)
+
+    def with_files(self, find: Callable[[str], str] = lambda _: "") -> Difference:
+        """Return the same with short names of files; ``find`` has the path in the repository, "" where it has none."""
+        names = shown_files((each.file for each in self.functions), find)
+        return replace(self, functions=tuple(replace(each, file=names[each.file]) for each in self.functions))
 
     @property
     def causes(self) -> tuple[FunctionChange, ...]:
         """What explains the difference: those of its direction first; none where it is not shown."""
-        return () if self.shows is False else _causes(self.functions, self._sign)
+        return () if self.shows is False else _causes(self.functions, self._change)
 
     @property
-    def _sign(self) -> float:
+    def _change(self) -> float:
+        """The change that is to be explained; 0 where none is known."""
         return self.measured.difference if self.measured else self.total.difference if self.total.is_certain else 0.0
 
     @property
@@ -83,8 +96,7 @@ class Difference:
             total = f"its total changed by {whole} ({_interval(self.total, self.unit)})"
             return f"The profile does not show the measured change of {known}: {total}."
         if not self.causes:
-            total = f"the total changed by {whole} ({_interval(self.total, self.unit)})"
-            return f"No function differs by more than its scatter; {total}."
+            return self._without_cause(f"the total changed by {whole} ({_interval(self.total, self.unit)})")
         lead = self.causes[0]
         part = _signed_text(lead.explained.difference, self.unit)
         place = f" ({lead.place})" if lead.place else ""
@@ -92,9 +104,25 @@ class Difference:
         more = f", and {counted(len(self.causes) - 1, 'more function')} changed" if len(self.causes) > 1 else ""
         share = lead.explained.difference / self.total.difference if self.total.is_certain else 0.0
         if 0 < share <= _MOST_SHARE:
-            return f"{part} of {whole} in {lead.name}{place}{former}{more}."
+            rest = "" if self._explained >= _EXPLAINED else " The profiles scatter too much to say where the rest is."
+            return f"{part} of {whole} in {lead.name}{place}{former}{more}.{rest}"
         total = f"the total changed by {whole} ({_interval(self.total, self.unit)})"
         return f"{part} in {lead.name}{place}{former}{more}; {total}."
+
+    def _without_cause(self, total: str) -> str:
+        """Say why no function is named: all are within their scatter, or the change has many small parts."""
+        known = [each for each in self.functions if each.state is CostState.MINOR]
+        if known and self._explained >= _EXPLAINED:
+            return f"The change is spread over {counted(len(known), 'function')}, each with a small part; {total}."
+        if self.total.is_certain:
+            return f"The profiles scatter too much to say which function changed; {total}."
+        return f"No function differs by more than its scatter; {total}."
+
+    @property
+    def _explained(self) -> float:
+        """The share of the change that functions explain together."""
+        known = (each for each in self.functions if each.state in {CostState.CAUSE, CostState.MINOR})
+        return sum(each.explained.difference for each in known) / self._change if self._change else 1.0
 
     def _doubt(self) -> str:
         if min(self.profiles) > 1:
@@ -120,9 +148,21 @@ def difference(before: Sequence[Profile], after: Sequence[Profile], measured: Me
     places[order] = np.arange(len(order))
     base, head = table.frame_rows()
     frames = tuple(places[each] for each in base), tuple(places[each] for each in head)
-    ordered = tuple(functions[row] for row in order)
+    ordered = _judged([functions[row] for row in order], total.difference if total.is_certain else 0.0)
     found = Difference(kind, unit, (len(before), len(after)), total, ordered, frames)
     return found.against(measured) if measured is not None else found
+
+
+def _judged(functions: Iterable[FunctionChange], change: float) -> tuple[FunctionChange, ...]:
+    """Tell causes of a change from functions that explain little of it; all are causes where none is known (0)."""
+    least = CAUSE_SHARE * abs(change)
+    known = {CostState.CAUSE, CostState.MINOR}
+    return tuple(
+        replace(each, state=CostState.CAUSE if abs(each.explained.difference) >= least else CostState.MINOR)
+        if each.state in known
+        else each
+        for each in functions
+    )
 
 
 def _rank(function: FunctionChange) -> tuple[float, float, str]:

@@ -12,12 +12,11 @@ import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from knickpoint.formats.toolbox.storable_text import keepable_text
-from knickpoint.history import Git, read_touched_files
+from knickpoint.history import Git, SourceFiles, read_touched_files
 from knickpoint.model.change_point import ChangePoint, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.errors import FormatError, HistoryError, InputError, StoreError
@@ -36,7 +35,7 @@ from knickpoint.watch.lines import Lines
 from knickpoint.watch.suspects.ranking import is_same_file
 from knickpoint.watch.suspects.update import GitSource, candidates_of
 
-_RULE: Final = 1
+_RULE: Final = 2
 """The version of what is computed: another one computes all anew."""
 _ENOUGH: Final = 5
 """Profiles of a side from which on no commit farther away is asked."""
@@ -73,30 +72,41 @@ class ProfilePair:
         return [*sides, self.point.unit, *(f"{each:.2g}" for each in measured)]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Look:
-    """What this process saw when it last compared the profiles of a repository, and when it looked at all changes."""
+    """The profiles of a repository when they were last compared, and the clock when all changes were looked at."""
 
     mark: ProfileMark
     whole: float
 
 
-_LOOKS: Final[WeakKeyDictionary[Store, dict[int, _Look]]] = WeakKeyDictionary()
+@dataclass(slots=True)
+class SeenProfiles:
+    """What a process has compared of the profiles of its store."""
+
+    looks: Mapping[int, _Look] = field(default_factory=dict)
+
+    def take(self) -> Mapping[int, _Look]:
+        """Take the looks out: after an error, all changes are looked at."""
+        taken, self.looks = self.looks, {}
+        return taken
 
 
-def update_causes(store: Store, open_git: GitSource, *, everything: bool = False) -> set[int]:
+def update_causes(
+    store: Store, open_git: GitSource, seen: SeenProfiles | None = None, *, everything: bool = False
+) -> set[int]:
     """Compare the profiles of live changes where they, the levels or the suspect range are new; return these changes.
 
-    What was said stays when the rule of retention deletes its profiles. git is read before anything is written. A
-    process looks at all changes first and each hour, at ``everything`` and after profiles were deleted; else at those
-    that it stated anew, and those of benchmarks with new profiles.
+    What was said stays when the rule of retention deletes its profiles. git is read before anything is written. All
+    changes are looked at where nothing was ``seen``, each hour, at ``everything`` and after profiles were deleted; else
+    those that this process stated anew, and those of benchmarks with new profiles.
 
     Raises:
         StoreError: the store cannot be read or written.
     """
     found: set[int] = set()
-    # Kept at the end only: after an error, all changes are looked at.
-    before, looks = _LOOKS.pop(store, {}), dict[int, _Look]()
+    seen = seen or SeenProfiles()
+    before, looks = seen.take(), dict[int, _Look]()
     written = store.findings.statements.take_written()
     for repository in store.commits.repositories():
         mark, last = store.profiles.mark(repository), before.get(repository.id)
@@ -110,7 +120,7 @@ def update_causes(store: Store, open_git: GitSource, *, everything: bool = False
         store.profiles.put_causes(causes)
         found |= causes.keys()
         looks[repository.id] = _Look(mark, now if fresh is None or last is None else last.whole)
-    _LOOKS[store] = looks
+    seen.looks = looks
     return found
 
 
@@ -145,11 +155,11 @@ def _stale_causes(
         before = known.get(change.id)
         basis = _digest([_RULE, *(pair.basis for pair in pairs)])
         if pairs and (before is None or before.basis != basis):
-            touched: dict[str, list[str]] = {}
+            source = _Source()
             with suppress(HistoryError):
                 git = open_git(repository)
-                touched = _touched(store, repository, line, change.suspect_range, git) if git else {}
-            sentence, body = _cause(store, pairs, touched)
+                source = _Source.of(store, repository, line, change.suspect_range, git) if git else source
+            sentence, body = _cause(store, pairs, source)
             found[change.id] = StoredCause(change.suspect_range, basis, sentence, body)
     return found
 
@@ -285,9 +295,16 @@ def compare_measured(
 
 
 def causes_of_commits(
-    store: Store, repository: Repository, slots: tuple[int, int], judged: Iterable[JudgedBenchmark]
+    store: Store,
+    repository: Repository,
+    slots: tuple[int, int],
+    judged: Iterable[JudgedBenchmark],
+    files: SourceFiles,
 ) -> tuple[str, ...]:
-    """State the cause of each benchmark that changed by the profiles of two commits, for at most five."""
+    """State the cause of each benchmark that changed by the profiles of two commits, for at most five.
+
+    ``files`` are those of the later commit.
+    """
     found = profiles_of_commits(store.profiles.at(repository, slots), *slots)
     sentences: dict[str, str] = {}
     for row in judged:
@@ -302,21 +319,43 @@ def causes_of_commits(
             continue
         with suppress(FormatError, InputError, StoreError):
             pair = read_pair(store, ([each.digest for each in side] for side in sides))
-            sentences[name] = keepable_text(f"{name}: {compare_measured(*pair, measured, level).sentence}")
+            sentences[name] = keepable_text(
+                f"{name}: {compare_measured(*pair, measured, level).with_files(files.path).sentence}"
+            )
         if len(sentences) == _MOST_BENCHMARKS:
             break
     return tuple(sentences.values())
 
 
-def _cause(
-    store: Store, pairs: Sequence[ProfilePair], touched: Mapping[str, Collection[str]]
-) -> tuple[str, dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What git says of a suspect range: the files at its end, and the paths that each of its commits touches."""
+
+    files: SourceFiles = field(default_factory=lambda: SourceFiles(()))
+    touched: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, store: Store, repository: Repository, line: Line, place: SuspectRange, git: Git) -> _Source:
+        within = candidates_of(line, place, (), 0)
+        found = store.commits.get(repository, [each.slot for each in within])
+        files = read_touched_files(git, [each.commit.hash for each in found])
+        touched = {name: [file.path for file in touched.files] for name, touched in files.items()}
+        return cls(source_files(store, repository, place.slot, git), touched)
+
+
+def source_files(store: Store, repository: Repository, slot: int, git: Git) -> SourceFiles:
+    """Files of a commit, to name those of its profiles by. Raises ``HistoryError`` where git lacks it."""
+    (commit,) = store.commits.get(repository, [slot])
+    return SourceFiles.read(git, commit.commit.hash)
+
+
+def _cause(store: Store, pairs: Sequence[ProfilePair], source: _Source) -> tuple[str, dict[str, Any]]:
     """Compare each pair, and state the cause in a sentence and in plain values."""
     compared: list[tuple[ProfilePair, Difference]] = []
     for pair in pairs:
         digests = [[each.digest for each in side] for side in (pair.before, pair.after)]
         with suppress(FormatError, InputError, StoreError):  # what is damaged or of two units says nothing
-            compared.append((pair, compare(*read_pair(store, digests), pair.point)))
+            compared.append((pair, compare(*read_pair(store, digests), pair.point).with_files(source.files.path)))
     if not compared:
         return "", {}
     shares: dict[tuple[str, str], float] = {}
@@ -332,7 +371,8 @@ def _cause(
     sentence, commits = speaking[1].sentence, []
     if leading:
         file = lead[1] if lead else ""
-        commits = sorted(name for name, paths in touched.items() if any(is_same_file(path, file) for path in paths))
+        touched = source.touched.items()
+        commits = sorted(name for name, paths in touched if any(is_same_file(path, file) for path in paths))
         sentence += _touch(commits, file)
         if len(compared) > 1:
             sentence += f" It leads in {len(leading)} of {counted(len(compared), 'profiled benchmark')}."
@@ -394,11 +434,3 @@ def _benchmark(key: str) -> str:
 
 def _digest(basis: object) -> str:
     return hashlib.sha256(json.dumps(basis).encode()).hexdigest()
-
-
-def _touched(store: Store, repository: Repository, line: Line, place: SuspectRange, git: Git) -> dict[str, list[str]]:
-    """Return hash → the paths that it touches, for the commits of a suspect range."""
-    within = candidates_of(line, place, (), 0)
-    found = store.commits.get(repository, [each.slot for each in within])
-    files = read_touched_files(git, [each.commit.hash for each in found])
-    return {name: [file.path for file in touched.files] for name, touched in files.items()}

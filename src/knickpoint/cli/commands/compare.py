@@ -179,7 +179,7 @@ def command(
     report = judge_rounds(end, request, GateOptions(fail_on=fail_on, name=name), config or Config())
     ends = None
     if tool is not None and end.rounds and not interrupted:
-        ends = EndsProfiler(tool, request.recipe, comparison.run_with, profiles)
+        ends = EndsProfiler(tool, comparison, profiles)
         report = replace(report, causes=tuple(filter(None, [ends.compare()])))
     print_gate(report, output, everything=everything, targets=targets, instance=instance)
     if ends is not None and report.causes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +16,8 @@ from knickpoint.model.errors import InputError, KnickpointError
 from knickpoint.model.plain_text import counted
 
 if TYPE_CHECKING:
+    from knickpoint.bisect.comparison import Comparison
     from knickpoint.bisect.profiling import Profiler
-    from knickpoint.bisect.settings import RecipeSettings
-    from knickpoint.model.bisection import ProbeResult
     from knickpoint.profiles import CostChange, Difference, FunctionChange, Profile
 
 _MOST_PROFILES: Final = 100
@@ -63,7 +61,7 @@ def diff(
     from knickpoint.profiles import CostState, Measured, difference
 
     sides = _read_side(before, value), _read_side(after, value)
-    found = difference(*sides, Measured(*measured) if measured else None)
+    found = difference(*sides, Measured(*measured) if measured else None).with_files()
     if html is not None:
         _write_page(html, found, sides, f"{before} → {after}")
     if output is OutputFormat.JSON:
@@ -179,16 +177,16 @@ def _change(change: CostChange) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class EndsProfiler:
-    """The profiler of ``--profiler``, what it runs, and the directory of ``--profiles``, None to keep nothing."""
+    """The profiler of ``--profiler``, the ends that it runs, and the directory of ``--profiles``, None to keep nothing."""
 
     profiler: Profiler
-    recipe: RecipeSettings
-    run: Callable[[int, RecipeSettings], ProbeResult]
+    ends: Comparison
     keep: Path | None
 
     def compare(self) -> str:
         """Profile both ends, and return what differs; a failure is a note, and no more: "" then."""
         from knickpoint.bisect.profiling import record_profiles
+        from knickpoint.history import Git, SourceFiles
         from knickpoint.profiles import difference
 
         with TemporaryDirectory(prefix="knick-profiles-") as made:
@@ -197,8 +195,10 @@ class EndsProfiler:
                 if self.keep is not None:
                     directory = self.keep.absolute()
                     directory.mkdir(parents=True)
-                sides = record_profiles(self.profiler, self.recipe, self.run, directory, announcer(err=True))
-                return difference(*sides).sentence
+                request, run = self.ends.request, self.ends.run_with
+                sides = record_profiles(self.profiler, request.recipe, run, directory, announcer(err=True))
+                files = SourceFiles.read(Git.at(Path(request.location)), request.head)
+                return difference(*sides).with_files(files.path).sentence
             except OSError as error:
                 failed = InputError(
                     f"the directory cannot be made: {error.strerror}", where=str(self.keep), remedy="Name a new one."

@@ -101,7 +101,7 @@ def _profile(search: Search, place: int, profiler: Profiler, keep: Path | None, 
     places, recipe = search.bisection.places, search.bisection.recipe
     request = ComparisonRequest(search.bisection.locations[""], places[place - 1], places[place], recipe)
     ends = Comparison(request, Workspace(search.workspace, search.pool.space_megabytes), machine_name())
-    profiled = EndsProfiler(profiler, recipe, ends.run_with, keep)
+    profiled = EndsProfiler(profiler, ends, keep)
     if sentence := profiled.compare():
         click.echo(sentence, err=err)
         profiled.name_kept(err=err)
