@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from knickpoint.bisect.profiling import ProfilerError, check_profiler, read_profiler, record_profiles
+from knickpoint.bisect.coordinator import BisectionAnswer
+from knickpoint.bisect.profiling import (
+    ProfilerError,
+    check_profiler,
+    profiled_ends,
+    profiled_recipe,
+    read_profiler,
+    record_profiles,
+)
+from knickpoint.bisect.search.problem import Posterior
 from knickpoint.bisect.settings import RecipeSettings
-from knickpoint.model.bisection import ProbeOutcome, ProbeResult, Target
+from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import ConfigError, InputError
 
 RECIPE = RecipeSettings("test", measure=("python3", "bench.py", "--fast"), results=("out.json",), repeats=3)
@@ -97,7 +108,6 @@ def test_a_missing_or_forbidden_profiler_is_named(
     [
         ({"profiler": "gprof"}, "profiler: 'gprof' is neither a known profiler"),
         ({"profiler": "cprofile", "measure": ("make",)}, "profiler: cProfile profiles a script or a module of Python"),
-        ({"profiler": "py-spy", "results": ()}, "probes that pass or fail have none"),
     ],
 )
 def test_the_profiler_of_a_recipe_is_checked_with_its_place(changes: dict[str, object], message: str) -> None:
@@ -105,3 +115,28 @@ def test_the_profiler_of_a_recipe_is_checked_with_its_place(changes: dict[str, o
         check_profiler(replace(RECIPE, **changes), "knickpoint.toml, [bisect.quick]")  # type: ignore[arg-type]
     assert refused.value.where == "knickpoint.toml, [bisect.quick]"
     check_profiler(replace(RECIPE, profiler="cprofile"), "")
+    check_profiler(replace(RECIPE, profiler="py-spy", results=()), "")
+
+
+@pytest.mark.parametrize(("code", "makes"), [(0, True), (1, True), (126, False), (127, False)])
+def test_a_command_that_fails_has_a_profile_and_one_that_cannot_be_started_has_none(code: int, *, makes: bool) -> None:
+    recipe = RecipeSettings("check", measure=("sh", "-c", f"exit {code}"))
+    command = profiled_recipe(read_profiler("env OUT={out} {command}"), recipe, ".*").measure
+    assert (subprocess.run(command, check=False).returncode == 0) is makes
+
+
+@pytest.mark.parametrize(
+    ("answer", "ends"),
+    [
+        ((BisectionState.CULPRIT, (3,), False), [(2, 3)]),
+        ((BisectionState.RANGE, (3, 7), True), [(2, 3), (6, 7)]),
+        ((BisectionState.RANGE, (3, 4, 5), False), [(2, 5)]),
+        ((BisectionState.GAVE_UP, (3, 4), False), []),
+    ],
+)
+def test_each_culprit_or_the_range_that_is_left_has_two_ends(
+    answer: tuple[BisectionState, tuple[int, ...], bool], ends: list[tuple[int, int]]
+) -> None:
+    state, places, several = answer
+    none = Posterior(np.zeros(0), 0.0, 0.0, np.zeros(0))
+    assert profiled_ends(BisectionAnswer(state, places, 1.0, none, several=several)) == ends

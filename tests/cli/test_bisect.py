@@ -72,7 +72,7 @@ def test_the_culprit_and_its_parent_are_profiled(knick: Knick, repository: GitRe
     assert ran.output.startswith(f"Culprit: {hashes[2]}")
     assert f"knick profile diff {kept}/before {kept}/after" in ran.output
     refused = knick("bisect", "R1", *check)
-    assert (refused.code, "--profiler needs a range of one repository" in refused.errors) == (2, True)
+    assert (refused.code, "the instance keeps the profiles of a change" in refused.errors) == (2, True)
 
 
 @pytest.mark.long
@@ -290,6 +290,14 @@ def test_the_commit_of_a_change_is_found_with_the_recipe_of_the_instance(
     assert (found["state"], ran.code) == ("range", 1)
     assert found["range"] == hashes[13:15]  # the first of the two cannot be built
     assert "not a number" in next(probe["reason"] for probe in found["probes"] if probe["outcome"] == "skipped")
+    writer = (
+        "import sys; value = float(open('value.txt').read())\n"
+        "open(sys.argv[1], 'w').write(f'main;row {1000 * value:.0f}\\n')"
+    )
+    profiler = shlex.join([sys.executable, "-c", writer, "{out}"])
+    profiled = knick("bisect", "R1", "--instance", tmp_path / "instance", "--profiler", profiler)
+    assert "kept 10 profiles of render" in profiled.errors
+    assert profiled.output.rstrip().endswith("+1,000 samples of +1,000 samples in row.")
     again = knick("bisect", "R1", "--instance", tmp_path / "instance", "--repeats", "3")
     assert again.code == 2
     assert "a change is searched with a recipe of the configuration" in again.errors

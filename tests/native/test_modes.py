@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knickpoint.native import COMPILED
-from knickpoint.native.modes import MOST_LEVELS, VisitChances, divide_visits, medians_of_modes, reference, sort_into_modes
+from knickpoint.native.modes import (
+    MOST_LEVELS,
+    VisitChances,
+    divide_visits,
+    medians_of_modes,
+    reference,
+    sort_into_modes,
+)
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from knickpoint.bisect.job import BENCHMARKS, OUT, PROFILE_FILE
 from knickpoint.bisect.settings import RecipeSettings
-from knickpoint.model.bisection import ProbeOutcome, ProbeResult
+from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbeResult
 from knickpoint.model.errors import ConfigError, InputError, KnickpointError
 
 if TYPE_CHECKING:
+    from knickpoint.bisect.coordinator import BisectionAnswer
     from knickpoint.profiles import Profile
 
 PROFILES: Final = 5
@@ -23,8 +24,12 @@ _EXACT_PROFILES: Final = 2
 
 _COMMAND: Final = "{command}"
 _PERF: Final = (
-    'perf record -q -g -o "$0.data" -- "$@" && perf script -i "$0.data" -F comm,ip,sym,dso >"$0" && rm "$0.data"'
+    'perf record -q -g -o "$0.data" -- "$@"; code=$?; '
+    'perf script -i "$0.data" -F comm,ip,sym,dso >"$0" && rm "$0.data" && exit $code'
 )
+"""A command that fails has a profile as well."""
+_ANY_CODE: Final = ("sh", "-c", '"$@"; [ $? -lt 126 ]', "sh")
+"""Before a command that passes or fails: only what cannot be started makes no profile."""
 _PYTHON_OPTIONS: Final = frozenset({"-X", "-W"})
 """Options of Python that have a value in the word behind them."""
 
@@ -121,12 +126,6 @@ def check_profiler(recipe: RecipeSettings, where: str) -> None:
         read_profiler(recipe.profiler, where).over(recipe.measure, OUT)
     except InputError as error:
         raise ConfigError(f"profiler: {error.message}", where=where, remedy=error.remedy) from error
-    if not recipe.results:
-        raise ConfigError(
-            "profiler needs values, and probes that pass or fail have none",
-            where=where,
-            remedy="Name the files that the command writes with results, or leave profiler out.",
-        )
 
 
 def profiled_recipe(profiler: Profiler, recipe: RecipeSettings, benchmarks: str) -> RecipeSettings:
@@ -137,14 +136,24 @@ def profiled_recipe(profiler: Profiler, recipe: RecipeSettings, benchmarks: str)
     """
     environment = {name: value.replace(BENCHMARKS, benchmarks) for name, value in recipe.environment.items()}
     measure = tuple(word.replace(BENCHMARKS, benchmarks) for word in recipe.measure)
+    over = profiler.over(measure, OUT)
     return replace(
         recipe,
-        measure=profiler.over(measure, OUT),
+        measure=over if recipe.results else (*_ANY_CODE, *over),
         environment=environment,
         results=(f"{PROFILE_FILE}*",),
         format="profile",
         repeats=1,
     )
+
+
+def profiled_ends(answer: BisectionAnswer) -> list[tuple[int, int]]:
+    """Places before and after each change that a bisection found: of each culprit, else of the range that is left."""
+    if answer.state is BisectionState.CULPRIT or answer.several:
+        return [(place - 1, place) for place in answer.places]
+    if answer.state is BisectionState.RANGE and answer.places:
+        return [(min(answer.places) - 1, max(answer.places))]
+    return []
 
 
 def record_profiles(

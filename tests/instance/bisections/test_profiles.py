@@ -1,21 +1,26 @@
-"""The profiler of a recipe: the found commit and the one before it are measured again, and the change names a function."""
+"""The profiler of a recipe: found commits and those before them are measured again, and the change names a function."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from tests.instance.bisections.bisectable import CULPRIT, Bisectable, QuickPool, recipe
+from tests.instance.bisections.bisectable import CULPRIT, GOOD, Bisectable, QuickPool, recipe
 
+from knickpoint.bisect.coordinator import BisectionAnswer
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.runner import Workspace, run_probe
+from knickpoint.bisect.search.problem import Posterior
 from knickpoint.history import Git
 from knickpoint.instance import rank_new_suspects
 from knickpoint.instance.bisections import request_bisection, run_bisection
+from knickpoint.instance.bisections.runs import bisection_of, profile_found_commits
 from knickpoint.model.bisection import BisectionState, ProbeResult
 from knickpoint.store.bisections import StoredBisection
 
@@ -96,3 +101,28 @@ def test_profiled_runs_measure_no_value(slowed: Bisectable, pool: ProfilingPool)
     probes = store.bisections.journal(done.id).probes()
     assert [each.target.commit for each in probes] == pool.measured
     assert len(pool.jobs) == len(pool.measured) + 10
+
+
+@pytest.mark.long
+def test_each_of_several_culprits_is_profiled(slowed: Bisectable, pool: ProfilingPool) -> None:
+    pool.level = lambda place: 100.0 + 30.0 * (place >= CULPRIT) + 30.0 * (place >= CULPRIT + 2)
+    done = run(slowed, pool, PROFILER)
+    assert (done.state, done.answer.culprits) == (BisectionState.RANGE, (CULPRIT, CULPRIT + 2))
+    made = Counter(pool.commits.index(job.target.commit) - CULPRIT for job in pool.profiled)
+    assert made == {-1: 5, 0: 5, 1: 5, 2: 5}
+    assert log(slowed, done)[-1] == "kept 20 profiles of parse"
+
+
+def test_a_search_that_passes_or_fails_is_profiled_though_its_command_fails(
+    slowed: Bisectable, pool: ProfilingPool
+) -> None:
+    done = run(slowed, pool, "")
+    instance, said = slowed.with_recipes(recipe()), list[str]()
+    failing = shlex.join([sys.executable, "-c", f"{_PROFILER}\nsys.exit(1)", "{out}"])
+    checks = recipe(results=(), measure=("false",), profiler=failing)
+    none = Posterior(np.zeros(0), 0.0, 0.0, np.zeros(0))
+    answer = BisectionAnswer(BisectionState.CULPRIT, (CULPRIT - GOOD,), 1.0, none)
+    bisection = replace(bisection_of(instance, done), recipe=checks)
+    repository, trace = slowed.world.repository, done.request.trace_key
+    kept = profile_found_commits(instance, repository, bisection, answer, pool, trace=trace, log=said.append)
+    assert (kept, said[-1]) == (10, "kept 10 profiles of parse")

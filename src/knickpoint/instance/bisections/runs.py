@@ -3,7 +3,7 @@
 While a bisection runs, a thread renews its lease and notices when a person stops it. A worker that ends in order
 releases its bisection; after a kill, the lease ends. Either way another worker goes on from the journal.
 
-The commit that it found, and the one before it, are measured again under the profiler of the recipe. The profiles are
+The commits that it found, and those before them, are measured again under the profiler of the recipe. Profiles are
 imported beside the results of their commits, so that the change states its cause. No value of a profiled run counts.
 """
 
@@ -41,42 +41,48 @@ _MOST_LOST: Final = 3
 _BENCHMARK: Final = "benchmark"
 
 
-def profile_found_commit(
+def profile_found_commits(
     instance: Instance,
     repository: Repository,
     bisection: Bisection,
     answer: BisectionAnswer,
     pool: DevicePool,
     *,
+    trace: str,
     log: Callable[[str], None],
-    stop: Callable[[], bool],
-) -> None:
-    """Keep profiles of both sides of a culprit, in turns on one device; a profiler that fails is a line in the log.
+    stop: Callable[[], bool] = lambda: False,
+) -> int:
+    """Keep profiles of both sides of each culprit, or of the range that is left, in turns on one device.
 
-    ``stop`` may raise, which ends the probe under way.
+    The profiler is that of the recipe; one that fails is a line in the log. They are of the benchmark of ``trace``,
+    which a search that passes or fails has too. ``stop`` may raise, which ends the probe under way. Returns how many
+    profiles were kept.
 
     Raises:
         StoreError: the store cannot be written.
     """
-    from knickpoint.bisect.profiling import ProfilerError, profiled_recipe, read_profiler
-
-    recipe = bisection.recipe
-    benchmark = decode_key(bisection.trace).get(_BENCHMARK, "") if bisection.trace else ""
-    if not recipe.profiler or answer.state is not BisectionState.CULPRIT:
-        return
-    if not benchmark:
-        log(f"not profiled: the trace {bisection.trace or 'of the search'} names no benchmark")
-        return
     from knickpoint.bisect.job import benchmark_pattern
+    from knickpoint.bisect.profiling import ProfilerError, profiled_ends, profiled_recipe, read_profiler
 
+    recipe, ends = bisection.recipe, profiled_ends(answer)
+    benchmark = decode_key(trace).get(_BENCHMARK, "")
+    if not recipe.profiler or not ends:
+        return 0
+    if not benchmark:
+        log(f"not profiled: the trace {trace} names no benchmark")
+        return 0
+    kept = 0
     try:
         profiler = read_profiler(recipe.profiler)
-        profiled = profiled_recipe(profiler, recipe, benchmark_pattern([bisection.trace]))
-        run = _Runs(instance, repository, replace(bisection, recipe=profiled), pool, benchmark, stop)
-        for number in range(1, profiler.profiles + 1):
-            for side in (0, 1) if number % 2 else (1, 0):
-                log(f"profile {number} of {profiler.profiles}, {('before', 'after')[side]} the change")
-                run.profile(answer.places[0] - 1 + side, number)
+        profiled = profiled_recipe(profiler, recipe, benchmark_pattern([trace]))
+        run = _Runs(instance, repository, replace(bisection, recipe=profiled), pool, benchmark, profiler.remedy, stop)
+        for places in ends:
+            change = f"the change in {bisection.places[places[1]][:_SHORT]}" if len(ends) > 1 else "the change"
+            for number in range(1, profiler.profiles + 1):
+                for side in (0, 1) if number % 2 else (1, 0):
+                    log(f"profile {number} of {profiler.profiles}, {('before', 'after')[side]} {change}")
+                    run.profile(places[side], number)
+                    kept += 1
     except StoreError:
         raise
     except (ProfilerError, InputError) as error:
@@ -84,7 +90,8 @@ def profile_found_commit(
     except KnickpointError as error:
         log(f"not profiled: {error}")
     else:
-        log(f"kept {counted(2 * profiler.profiles, 'profile')} of {benchmark}")
+        log(f"kept {counted(kept, 'profile')} of {benchmark}")
+    return kept
 
 
 @dataclass
@@ -96,6 +103,7 @@ class _Runs:
     bisection: Bisection
     pool: DevicePool
     benchmark: str
+    remedy: str
     stop: Callable[[], bool]
     device: str = ""
     lost: int = 0
@@ -107,7 +115,7 @@ class _Runs:
             ProfilerError: there is none.
         """
         from knickpoint.bisect.coordinator import JournalEntry
-        from knickpoint.bisect.profiling import ProfilerError, read_profiler
+        from knickpoint.bisect.profiling import ProfilerError
         from knickpoint.bisect.search.problem import PlannedProbe
 
         name = f"{self.bisection.id}-profile-{place}-{number}"
@@ -119,8 +127,7 @@ class _Runs:
                 break
             self.lost, self.device = self.lost + 1, ""
         if not result.files:
-            remedy = read_profiler(self.instance.config.bisect[self.bisection.recipe.name].profiler).remedy
-            raise ProfilerError(result.reason or "it wrote no profile", remedy=remedy)
+            raise ProfilerError(result.reason or "it wrote no profile", remedy=self.remedy)
         self.device = result.device
         largest = max(result.files, key=lambda file: len(file.content))  # the others only started another process
         summary = import_probe_results(
@@ -246,7 +253,10 @@ def _run(
 
             if other is None:
                 answer = coordinate(request, pool, journal, stop=stopped, progress=progress)
-                profile_found_commit(instance, repository, request, answer, pool, log=journal.log, stop=stopped)
+                trace = claimed.request.trace_key
+                profile_found_commits(
+                    instance, repository, request, answer, pool, trace=trace, log=journal.log, stop=stopped
+                )
             else:
                 answer = coordinate_both(request, other, pool, journal, stop=stopped, progress=progress)
     except (_ReleasedError, BusyError):

@@ -7,6 +7,9 @@ import platform
 import re
 import statistics
 import time
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -18,12 +21,13 @@ from knickpoint.cli.commands.bisect.options import SearchOptions
 from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import open_chosen_instance
+from knickpoint.cli.output import OutputFormat
 from knickpoint.cli.terminal import note
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
 
 if TYPE_CHECKING:
-    from knickpoint.cli.output import OutputFormat
+    from knickpoint.bisect.coordinator import BisectionAnswer
     from knickpoint.instance import Instance
     from knickpoint.store.bisections import StoredBisection
 
@@ -57,7 +61,13 @@ _WAIT_SECONDS: Final = 1.0
 
 
 def bisect_change(
-    text: str, options: SearchOptions, instance: str | None, output: OutputFormat, *, resume: bool = False
+    text: str,
+    options: SearchOptions,
+    instance: str | None,
+    output: OutputFormat,
+    *,
+    profiler: str = "",
+    resume: bool = False,
 ) -> None:
     """Search the commit of a change to the end, show it, and end with the exit code.
 
@@ -90,6 +100,8 @@ def bisect_change(
         answer = stored_answer(opened, ended)
         reproduce = reproduce_line(opened, ended, answer, commits)
         click.echo(render_answer(answer, commits, output, reproduce=reproduce), nl=False)
+        if profiler and (cause := _profiled(opened, ended, answer, profiler, text)):
+            click.echo(cause, err=output is not OutputFormat.TEXT)
     raise click.exceptions.Exit(0 if ended.state is BisectionState.CULPRIT else 1)
 
 
@@ -154,6 +166,30 @@ def _run(instance: Instance, asked: StoredBisection, view: LiveView) -> StoredBi
             time.sleep(_WAIT_SECONDS)
     finally:
         pool.close()
+
+
+def _profiled(instance: Instance, ended: StoredBisection, answer: BisectionAnswer, profiler: str, text: str) -> str:
+    """Profile what a bisection found, and return what the change says of it then."""
+    from knickpoint.instance import rank_new_suspects
+    from knickpoint.instance.bisections.runs import bisection_of, profile_found_commits
+    from knickpoint.instance.probes import open_probe_pool
+
+    say = partial(note, err=True)
+    repositories = instance.store.commits.repositories()
+    repository = next(each for each in repositories if each.id == ended.request.repository_id)
+    try:
+        bisection = bisection_of(instance, ended)
+    except InputError as error:
+        say(f"Not profiled: {error}")
+        return ""
+    bisection = replace(bisection, recipe=replace(bisection.recipe, profiler=profiler))
+    with closing(open_probe_pool(instance)) as pool:
+        trace = ended.request.trace_key
+        if not profile_found_commits(instance, repository, bisection, answer, pool, trace=trace, log=say):
+            return ""
+    rank_new_suspects(instance)
+    stated = instance.store.findings.statements.of_changes([read_change(text)])
+    return next((each.cause for each in stated.values()), "")
 
 
 def _show(instance: Instance, stored: StoredBisection, view: LiveView) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from knickpoint.cli.commands.bisect.answer import LiveView
     from knickpoint.cli.commands.bisect.search import Search
 
+_SHORT: Final = 10
 _CHANGE: Final = re.compile(r"R[0-9]{1,15}", re.IGNORECASE)
 
 
@@ -60,25 +61,32 @@ def command(
 
     The exit code is 0 with a culprit, 1 without, 2 when the command failed.
     """
-    if profiler and (_CHANGE.fullmatch(search) or options.also):
+    if profiler and options.also:
         raise InputError(
-            "--profiler needs a range of one repository",
+            "--profiler needs a search of one repository",
             where=search,
-            remedy="Run: knick bisect GOOD..BAD; or name the profiler in the recipe: profiler of [bisect.NAME].",
+            remedy="Leave --also out, or profile both ends by hand: knick profile diff compares the files.",
         )
+    from knickpoint.bisect.profiling import profiled_ends, read_profiler
+
+    tool = read_profiler(profiler) if profiler else None
     if _CHANGE.fullmatch(search):
         if options.also:
             raise InputError("--also needs a range", where=search, remedy="Run: knick bisect GOOD..BAD --also …")
+        if profiles is not None:
+            raise InputError(
+                "the instance keeps the profiles of a change",
+                where="--profiles",
+                remedy="Leave it out; knick export --profiles DIR writes them.",
+            )
         from knickpoint.cli.commands.bisect.change import bisect_change, change_cost
 
         if dry_run:
             click.echo(change_cost(search, options, instance, output), nl=False)
             return
-        bisect_change(search, options, instance, output, resume=resume)
-    from knickpoint.bisect.profiling import read_profiler
+        bisect_change(search, options, instance, output, profiler=profiler, resume=resume)
     from knickpoint.cli.commands.bisect.search import prepare_search
 
-    tool = read_profiler(profiler) if profiler else None
     planned = prepare_search(search, options, instance)
     if dry_run:
         from knickpoint.cli.commands.bisect.estimate import render_dry_run
@@ -86,25 +94,32 @@ def command(
         click.echo(render_dry_run(planned.planned, output), nl=False)
         return
     answer = _bisect_range(planned, output, resume=resume)
-    if tool is not None and answer.state is BisectionState.CULPRIT:
-        _profile(planned, answer.places[0], tool, profiles, err=output is not OutputFormat.TEXT)
+    if tool is not None:
+        _profile(planned, profiled_ends(answer), tool, profiles, err=output is not OutputFormat.TEXT)
     raise click.exceptions.Exit(0 if answer.state is BisectionState.CULPRIT else 1)
 
 
-def _profile(search: Search, place: int, profiler: Profiler, keep: Path | None, *, err: bool) -> None:
-    """Profile the culprit and the commit before it, on this machine."""
+def _profile(
+    search: Search, ends: Sequence[tuple[int, int]], profiler: Profiler, keep: Path | None, *, err: bool
+) -> None:
+    """Profile what was found and the commits before it, on this machine."""
     from knickpoint.bisect.comparison import Comparison, ComparisonRequest
     from knickpoint.bisect.pool import machine_name
     from knickpoint.bisect.runner import Workspace
     from knickpoint.cli.commands.profile import EndsProfiler
 
-    places, recipe = search.bisection.places, search.bisection.recipe
-    request = ComparisonRequest(search.bisection.locations[""], places[place - 1], places[place], recipe)
-    ends = Comparison(request, Workspace(search.workspace, search.pool.space_megabytes), machine_name())
-    profiled = EndsProfiler(profiler, ends, keep)
-    if sentence := profiled.compare():
-        click.echo(sentence, err=err)
-        profiled.name_kept(err=err)
+    places = search.bisection.places
+    workspace = Workspace(search.workspace, search.pool.space_megabytes)
+    for first, last in ends:
+        found = places[last][:_SHORT]
+        request = ComparisonRequest(
+            search.bisection.locations[""], places[first], places[last], search.bisection.recipe
+        )
+        kept = keep / found if keep and len(ends) > 1 else keep
+        profiled = EndsProfiler(profiler, Comparison(request, workspace, machine_name()), kept)
+        if sentence := profiled.compare():
+            click.echo(f"{found}: {sentence}" if len(ends) > 1 else sentence, err=err)
+            profiled.name_kept(err=err)
 
 
 def _bisect_range(search: Search, output: OutputFormat, *, resume: bool) -> BisectionAnswer:
