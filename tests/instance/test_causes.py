@@ -16,18 +16,19 @@ from tests.watch.conftest import World
 from knickpoint.answers.change_pages import read_change_page
 from knickpoint.answers.flame_graphs import read_flame_graph
 from knickpoint.answers.visible_repositories import UnknownError, VisibleRepositories
-from knickpoint.gate import GateOptions, judge_commits, judge_results
+from knickpoint.gate import GateOptions, judge_commits, judge_files, judge_results
 from knickpoint.history import Git
 from knickpoint.ingest.held_files import remove_profiles
-from knickpoint.ingest.new_results import read_new_results
-from knickpoint.instance import open_instance, rank_new_suspects
+from knickpoint.ingest.new_results import read_compared_results, read_new_results
+from knickpoint.ingest.settings import IngestSettings
+from knickpoint.instance import Config, open_instance, rank_new_suspects
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.errors import NotSignedInError
 from knickpoint.model.query import parse_query
 from knickpoint.model.statement import Statement
-from knickpoint.profiles import ProfileBuilder, ValueKind, pack_profile
+from knickpoint.profiles import Profile, ProfileBuilder, ValueKind, pack_profile
 from knickpoint.reports import markdown_comment
 from knickpoint.server import create_app
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
@@ -69,20 +70,24 @@ def profile(
     benchmark: str = "parse",
 ) -> None:
     """Keep a profile at a commit; ``times`` is what all of its costs are multiplied with."""
+    made = _built(stacks, 7 * slot + 3 * number, times=times, unit=unit)
+    name = f"{benchmark}:{slot}:{number}:{unit}"
+    story.world.store.profiles.write(
+        story.world.repository,
+        ProfileWrite(slot, name, benchmark, "", pack_profile(made), "made", made.kind.value, unit, name, 1),
+    )
+
+
+def _built(stacks: Mapping[str, float], turn: int = 0, *, times: float = 1.0, unit: str = "s") -> Profile:
     builder = ProfileBuilder()
     for place, (stack, cost) in enumerate(stacks.items()):
-        jitter = 1 + 0.001 * ((7 * slot + 3 * number + place) % 5 - 2)
+        jitter = 1 + 0.001 * ((turn + place) % 5 - 2)
         frames = [
             builder.frame(name, f"/home/ci/{PLACE[0]}" if name == "helper" else f"/home/ci/src/{name}.py", PLACE[1])
             for name in stack.split(";")
         ]
         builder.add_path(frames, cost * times * jitter)
-    kind = ValueKind.TIME if unit == "s" else ValueKind.INSTRUCTIONS
-    content = pack_profile(builder.build("made", kind, unit))
-    name = f"{benchmark}:{slot}:{number}:{unit}"
-    story.world.store.profiles.write(
-        story.world.repository, ProfileWrite(slot, name, benchmark, "", content, "made", kind.value, unit, name, 1)
-    )
+    return builder.build("made", ValueKind.TIME if unit == "s" else ValueKind.INSTRUCTIONS, unit)
 
 
 def profiled(story: Story, *, times: float = 1.0, unit: str = "s", after: Mapping[str, float] = AFTER) -> Statement:
@@ -287,6 +292,41 @@ def test_new_results_of_a_commit_with_profiles_are_judged_with_their_cause(slowe
         slowed.instance, read, GateOptions(partial=True), file=str(file), reference=base, line="main"
     )
     assert report.causes == ("parse: +30 ms of +30 ms in helper (src/x1.py:120).",)
+
+
+def test_profiles_among_new_results_are_compared_with_the_newest_up_to_the_base(slowed: Story, tmp_path: Path) -> None:
+    store, repository = slowed.world.store, slowed.world.repository
+    profile(slowed, 18, BEFORE)
+    base, head = (each.commit.hash for each in store.commits.get(repository, [20, 25]))
+    results = tmp_path / "new.csv"
+    results.write_text(f"commit,benchmark,kind,unit,value\n{head},parse,p,ms,130\n")
+    given = tmp_path / "parse.1.profile"
+    given.write_bytes(pack_profile(_built(AFTER)))
+    other = tmp_path / "other.1.profile"
+    other.write_bytes(pack_profile(_built(AFTER, 2)))
+    read = read_new_results(slowed.instance, [results, given, other])
+    assert [each.message for each in read.warnings] == ["no results of the benchmark 'other'"]
+    report = judge_results(
+        slowed.instance, read, GateOptions(partial=True), file=str(results), reference=base, line="main"
+    )
+    assert [each.partition(". ")[0] for each in report.causes] == ["parse: +29.9 ms of +29.9 ms in helper (src/x1.py:120)"]
+
+
+def test_profiles_among_the_files_of_both_sides_are_compared_without_an_instance(tmp_path: Path) -> None:
+    sides = []
+    for name, value, stacks in (("base", 100, BEFORE), ("head", 130, AFTER)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "results.csv").write_text(
+            "commit,benchmark,unit,value\n" + "".join(f"c{k},parse,ms,{value + k % 3 / 10}\n" for k in range(40))
+        )
+        (folder / "parse.1.profile").write_bytes(pack_profile(_built(stacks)))
+        sides.append(read_compared_results(IngestSettings(), sorted(folder.iterdir(), reverse=True)))
+    report = judge_files(
+        Config(), sides[0], replace(sides[1], runs=sides[1].runs[:1], files=sides[1].files[:1]), GateOptions(),
+        against=["base"], file="head", directions=[], repository="",
+    )  # fmt: skip
+    assert [each.partition(". ")[0] for each in report.causes] == ["parse: +30 ms of +30 ms in helper (x1.py:120)"]
 
 
 def test_a_round_reads_profiles_only_where_something_is_new(slowed: Story, monkeypatch: pytest.MonkeyPatch) -> None:

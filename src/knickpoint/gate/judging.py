@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from knickpoint.bisect.comparison import ComparisonEnd, ComparisonRequest
     from knickpoint.ingest.new_results import NewResults
     from knickpoint.instance import Config, Instance
-    from knickpoint.model.commit import Commit, Repository, SlottedCommit
+    from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
     from knickpoint.model.direction import DirectionRule
+    from knickpoint.profiles import Profile
     from knickpoint.store import Store
 
 _NO_HISTORY: Final = "there is no history yet"
@@ -131,7 +133,7 @@ def judge_files(
         )
     # What failed in the new results has a verdict.
     failures = (f"{name}: {text}" for text in islice(base.failures, _MOST_FAILURES))
-    return decide(
+    report = decide(
         results,
         options,
         config,
@@ -140,6 +142,7 @@ def judge_files(
         sides=Sides(reason=f"--against {' '.join(against)}", measured=results.measured),
         warnings=[*_oddities(base, name if named else ""), *_oddities(read, file if named else ""), *failures],
     )
+    return replace(report, causes=_given_causes(base, read, report)) if base.profiles and read.profiles else report
 
 
 def judge_commits(
@@ -311,28 +314,63 @@ def _judge_by(
         has_history=base is not None,
         warnings=[*_oddities(read, file), *more],
     )
-    if repository is None or slot is None or not store.profiles.any(repository):
+    if base is None or slot is None or slot not in base.line.positions:
         return report
+    return replace(report, causes=_new_causes(instance, base.line, slot, read, report))
+
+
+def _new_causes(instance: Instance, line: Line, base: int, read: NewResults, report: GateReport) -> tuple[str, ...]:
+    """State causes by profiles given beside new results or stored of their commit, and the newest up to the base."""
+    store, repository = instance.store, line.repository
+    if not store.profiles.any(repository):
+        return ()
     head = max((run.revision for run in read.runs), key=len, default="")
+    from knickpoint.watch.causes import causes_of_benchmarks, newest_profiles, read_stored
+
+    given = {each.facts.digest: each for each in read.profiles}
+    after = [each.facts for each in given.values()]
     with suppress(HistoryError):
         found = store.commits.find(repository, head) if head else None
-        if found is not None:
-            return replace(report, causes=_causes(instance, repository, (slot, found.slot), report))
-    return report
+        stored = store.profiles.at(repository, [found.slot]) if found else []
+        after += [each for each in stored if each.digest not in given]
+    before = newest_profiles(store, line, base, {each.benchmark for each in after}) if after else []
+
+    def content(digest: str) -> Profile:
+        return given[digest].content if digest in given else read_stored(store, digest)
+
+    return causes_of_benchmarks((before, after), report.deciding, content, _source_files(instance, repository, head))
 
 
 def _causes(instance: Instance, repository: Repository, slots: tuple[int, int], report: GateReport) -> tuple[str, ...]:
-    """State the causes by the profiles of both commits, where there are some."""
-    store, settings = instance.store, instance.repositories.get(repository.name)
+    """State the causes by the profiles of two stored commits, where there are some."""
+    store = instance.store
     if not store.profiles.any(repository):
         return ()
-    from knickpoint.watch.causes import causes_of_commits, source_files
+    from knickpoint.watch.causes import causes_of_benchmarks, read_stored
 
-    files = SourceFiles(())
+    sides = store.profiles.at(repository, [slots[0]]), store.profiles.at(repository, [slots[1]])
+    (head,) = store.commits.get(repository, [slots[1]])
+    files = _source_files(instance, repository, head.commit.hash)
+    return causes_of_benchmarks(sides, report.deciding, partial(read_stored, store), files)
+
+
+def _given_causes(base: NewResults, read: NewResults, report: GateReport) -> tuple[str, ...]:
+    """State the causes by profiles that were given beside the results of both sides."""
+    from knickpoint.watch.causes import causes_of_benchmarks
+
+    sides = [each.facts for each in base.profiles], [each.facts for each in read.profiles]
+    contents = {each.facts.digest: each.content for each in (*base.profiles, *read.profiles)}
+    return causes_of_benchmarks(sides, report.deciding, contents.__getitem__, SourceFiles(()))
+
+
+def _source_files(instance: Instance, repository: Repository, commit: str) -> SourceFiles:
+    """Files of a commit; none where there is no git, or it lacks the commit."""
+    settings = instance.repositories.get(repository.name)
     with suppress(HistoryError):
         git = open_present_git(repository.name, settings, instance.directory) if settings else None
-        files = source_files(store, repository, slots[1], git) if git else files
-    return causes_of_commits(store, repository, slots, report.deciding, files)
+        if git and commit:
+            return SourceFiles.read(git, commit)
+    return SourceFiles(())
 
 
 def _with_branch(instance: Instance, base: Base, heads: Collection[str]) -> tuple[Base, list[str]]:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from knickpoint.ingest.ci import read_ci
 from knickpoint.ingest.commit_sources.selection import CommitSources
 from knickpoint.ingest.naming_rules import NamingRules
+from knickpoint.ingest.profile_files import benchmark_of, params_of
 from knickpoint.ingest.results_file import ResultsFile, read_file, read_format_option, reader_of_neighbours
 from knickpoint.ingest.settings import Destination, IngestSettings
 from knickpoint.ingest.sidecar import FileContext, Sidecar, companions_of, sidecar_of
 from knickpoint.ingest.stages.read import ReadResults, defects_refuse, read_results
 from knickpoint.model.errors import FormatError, InputError
+from knickpoint.model.params import values_in_key
 from knickpoint.model.plain_text import path_text, plain_line
 from knickpoint.model.report import Outcome, Problem, RunReport, Severity
+from knickpoint.store.profiles import StoredProfile
+
+if TYPE_CHECKING:
+    from knickpoint.profiles import Profile
 
 _FAILED: Final = list(Outcome).index(Outcome.FAILED)
 _LONGEST_MESSAGE: Final = 200
@@ -26,16 +33,36 @@ _LONGEST_MESSAGE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
+class NewProfile:
+    """A profile that is not stored: what a store would say of it, with a digest of its file, and its content."""
+
+    facts: StoredProfile
+    content: Profile
+
+    @classmethod
+    def of(cls, file: ResultsFile, profile: Profile) -> NewProfile:
+        """Name the profile of a file as an import does.
+
+        Raises:
+            InputError: nothing says which benchmark it is of.
+        """
+        digest = hashlib.sha256(file.data).hexdigest()
+        facts = (digest, profile.format, profile.kind.value, profile.unit, file.source)
+        return cls(StoredProfile(0, 0, benchmark_of(file), params_of(file), *facts), profile)
+
+
+@dataclass(frozen=True, slots=True)
 class NewResults:
     """The runs of some files, all of one repository, under the names that an import would give them.
 
-    ``files`` has the file of each run.
+    ``files`` has the file of each run, ``profiles`` are those that were given beside the results.
     """
 
     repository: str
     runs: tuple[RunReport, ...]
     files: tuple[Path, ...]
     warnings: tuple[Problem, ...]
+    profiles: tuple[NewProfile, ...] = ()
 
     @property
     def failures(self) -> Iterator[str]:
@@ -105,11 +132,15 @@ def read_new_results(
     ci = read_ci()
     runs: list[tuple[Path, RunReport]] = []
     warnings: list[Problem] = []
+    profiles: list[NewProfile] = []
     repositories: dict[str, None] = {}
     for path in map(Path, paths):
         context = FileContext.of(options.over(sidecar_of(path)), ci, mapping)
         read = _read_local(path, context, destination.ingest)
         warnings += read.warnings
+        if read.profile is not None:
+            profiles.append(NewProfile.of(read.file, read.profile))
+            continue
         stated = context.stated.repository
         repositories[commit_sources.repository_name(stated, read.report.repository)] = None
         runs += [(path, run) for run in _renamed_runs(read, destination.ingest)]
@@ -123,7 +154,8 @@ def read_new_results(
         next(iter(repositories), ""),
         tuple(run for _, run in runs),
         tuple(path for path, _ in runs),
-        tuple(warnings),
+        (*warnings, *_without_results(profiles, runs)),
+        tuple(profiles),
     )
 
 
@@ -148,18 +180,23 @@ def read_compared_results(
     options = Sidecar(repository=repository, format=name, params=dict(params or {}))
     runs: list[tuple[Path, RunReport]] = []
     warnings: list[Problem] = []
+    profiles: list[NewProfile] = []
     names: list[str] = []
     for path in map(Path, paths):
         context = FileContext.of(options.over(sidecar_of(path)), None, mapping)
         read = _read_local(path, context, settings)
         warnings += read.warnings
+        if read.profile is not None:
+            profiles.append(NewProfile.of(read.file, read.profile))
+            continue
         names.append(context.stated.repository or read.report.repository)
         runs += [(path, run) for run in _renamed_runs(read, settings)]
     return NewResults(
         next((name for name in names if name), ""),
         tuple(run for _, run in runs),
         tuple(path for path, _ in runs),
-        tuple(warnings),
+        (*warnings, *_without_results(profiles, runs)),
+        tuple(profiles),
     )
 
 
@@ -175,6 +212,19 @@ def read_uploaded_results(settings: IngestSettings, data: bytes, *, name: str, r
     read = _read(ResultsFile(name, data, context), settings)
     runs = tuple(_renamed_runs(read, settings))
     return NewResults(repository, runs, tuple(Path(name) for _ in runs), read.warnings)
+
+
+def _without_results(profiles: Sequence[NewProfile], runs: Sequence[tuple[Path, RunReport]]) -> Iterator[Problem]:
+    """Warn of profiles whose benchmark has no result among the runs: nothing shows them."""
+    named = {str(values_in_key(key, ["benchmark"])[0]) for _, run in runs for key in run.results.keys}
+    for profile in profiles:
+        if profile.facts.benchmark not in named:
+            yield Problem(
+                f"no results of the benchmark {profile.facts.benchmark!r}",
+                profile.facts.source,
+                "Name the file as the benchmark, or state it: params of a sidecar.",
+                Severity.WARNING,
+            )
 
 
 def _read_local(path: Path, context: FileContext, settings: IngestSettings) -> ReadResults:

@@ -44,6 +44,12 @@ def benchmark_of(file: ResultsFile) -> str:
     return stated or (found["name"] if found else "")
 
 
+def params_of(file: ResultsFile) -> str:
+    """Trace key of the params besides the benchmark that are stated for a profile, "" for none."""
+    params = {name: value for name, value in file.context.stated.params.items() if name != _BENCHMARK}
+    return encode_key(params) if params else ""
+
+
 def write_profile(destination: Destination, resolved: ResolvedRuns) -> FileSummary:
     """Keep the profile of a file, unless it waits for its commit; the caller opens the transaction around it.
 
@@ -55,7 +61,6 @@ def write_profile(destination: Destination, resolved: ResolvedRuns) -> FileSumma
     store, file, profile = destination.store, resolved.read.file, resolved.read.profile
     assert profile is not None
     benchmark, new, corrected = benchmark_of(file), 0, 0
-    params = {name: value for name, value in file.context.stated.params.items() if name != _BENCHMARK}
     for run in resolved.runs:
         is_new, is_other = store.profiles.write(
             resolved.repository,
@@ -63,7 +68,7 @@ def write_profile(destination: Destination, resolved: ResolvedRuns) -> FileSumma
                 slot=run.slot,
                 identity=run.identity,
                 benchmark=benchmark,
-                params=encode_key(params) if params else "",
+                params=params_of(file),
                 content=pack_profile(profile),
                 format=profile.format,
                 kind=profile.kind.value,

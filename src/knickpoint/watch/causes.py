@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -253,8 +253,13 @@ def read_pair(store: Store, pair: Iterable[Sequence[str]]) -> tuple[list[Profile
         FormatError: one is damaged.
         StoreError: one is gone.
     """
-    before, after = ([unpack_profile(store.profiles.content(each), each[:12]) for each in side] for side in pair)
+    before, after = ([read_stored(store, each) for each in side] for side in pair)
     return before, after
+
+
+def read_stored(store: Store, digest: str) -> Profile:
+    """Read a profile by its digest; raises as :func:`read_pair`."""
+    return unpack_profile(store.profiles.content(digest), digest[:12])
 
 
 def compare(before: Sequence[Profile], after: Sequence[Profile], point: ChangePoint) -> Difference:
@@ -294,37 +299,50 @@ def compare_measured(
     return absolute or found
 
 
-def causes_of_commits(
-    store: Store,
-    repository: Repository,
-    slots: tuple[int, int],
+def causes_of_benchmarks(
+    profiles: tuple[Iterable[StoredProfile], Iterable[StoredProfile]],
     judged: Iterable[JudgedBenchmark],
+    read: Callable[[str], Profile],
     files: SourceFiles,
 ) -> tuple[str, ...]:
-    """State the cause of each benchmark that changed by the profiles of two commits, for at most five.
+    """State the cause of each benchmark that changed by profiles before and after it, for at most five.
 
-    ``files`` are those of the later commit.
+    ``read`` has the content of a digest. ``files`` are those of the later commit.
     """
-    found = profiles_of_commits(store.profiles.at(repository, slots), *slots)
+    sides = [list(side) for side in profiles]
     sentences: dict[str, str] = {}
     for row in judged:
         name = _benchmark(row.trace)
         sizes = (row.before, row.after, row.low, row.high)
-        if row.verdict not in _CHANGED or name in sentences or name not in found or not all(map(math.isfinite, sizes)):
+        if row.verdict not in _CHANGED or name in sentences or not all(map(math.isfinite, sizes)):
             continue
-        sides = [[each for each in side if each.belongs_to(row.trace)] for side in found[name]]
+        before, after = ([each for each in side if each.belongs_to(row.trace)] for side in sides)
+        found = _of_one_profiler(before, after, row.unit)
         level = abs(row.before)
         measured = Measured(row.after - row.before, row.low * level, row.high * level, row.unit)
-        if not all(sides):
+        if found is None:
             continue
         with suppress(FormatError, InputError, StoreError):
-            pair = read_pair(store, ([each.digest for each in side] for side in sides))
-            sentences[name] = keepable_text(
-                f"{name}: {compare_measured(*pair, measured, level).with_files(files.path).sentence}"
-            )
+            pair = [[read(each.digest) for each in side[-_MOST_PROFILES:]] for side in found]
+            stated = compare_measured(pair[0], pair[1], measured, level).with_files(files.path)
+            sentences[name] = keepable_text(f"{name}: {stated.sentence}")
         if len(sentences) == _MOST_BENCHMARKS:
             break
     return tuple(sentences.values())
+
+
+def newest_profiles(store: Store, line: Line, last: int, benchmarks: Collection[str]) -> list[StoredProfile]:
+    """Profiles of each benchmark at the newest commit of a line that has some, up to the slot ``last``."""
+    positions, end = line.positions, line.positions[last]
+    found: dict[str, list[StoredProfile]] = {}
+    for each in store.profiles.all(line.repository, benchmarks):
+        if positions.get(each.slot, end + 1) <= end:
+            known = found.setdefault(each.benchmark, [])
+            if known and positions[known[0].slot] < positions[each.slot]:
+                known.clear()
+            if not known or known[0].slot == each.slot:
+                known.append(each)
+    return [each for name in sorted(found) for each in found[name]]
 
 
 @dataclass(frozen=True, slots=True)

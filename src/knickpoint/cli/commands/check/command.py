@@ -130,6 +130,9 @@ def command(
     that all RESULTS share, and RESULTS do not. Statistics beside the main value of a benchmark, such as stat=max, have
     verdicts, but do not decide. A commit with the trailer "Knickpoint-Accept: BENCHMARK, REASON" accepts a regression.
 
+    Profiles among RESULTS, named BENCHMARK.folded or by a sidecar, say which function a change costs: they are compared
+    with the newest ones up to the base, or with those among --against.
+
     With --against, the runs of another file replace the history. If it has fewer than 5 runs of each benchmark, their
     samples are used instead, and changes are conditional.
 
