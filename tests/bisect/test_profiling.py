@@ -24,6 +24,7 @@ from knickpoint.bisect.search.problem import Posterior
 from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.profiles import read_profile
 
 RECIPE = RecipeSettings("test", measure=("python3", "bench.py", "--fast"), results=("out.json",), repeats=3)
 
@@ -43,18 +44,21 @@ def test_what_is_neither_a_profiler_nor_a_template_is_refused_with_both(text: st
     assert "py-spy, perf, callgrind, cprofile" in refused.value.remedy
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        (("python3", "b.py", "-x"), ("python3", "-m", "cProfile", "-o", "OUT", "b.py", "-x")),
-        (
-            ("python3", "-S", "-X", "dev", "-m", "b"),
-            ("python3", "-S", "-X", "dev", "-m", "cProfile", "-o", "OUT", "-m", "b"),
-        ),
-    ],
-)
-def test_cprofile_stands_before_the_script_or_the_module(command: tuple[str, ...], expected: tuple[str, ...]) -> None:
-    assert read_profiler("cprofile").over(command, Path("OUT")) == expected
+@pytest.mark.parametrize("name", ["cprofile", "cprofile-wall"])
+@pytest.mark.parametrize("command", [("b.py", "-x"), ("-S", "-X", "dev", "-m", "b", "-x")])
+def test_cprofile_runs_the_script_or_the_module_as_python_does(
+    command: tuple[str, ...], name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "near.py").write_text("def work(count):\n    return sum(range(count))\n")
+    (tmp_path / "b.py").write_text(
+        "import sys, near\nnear.work(100)\nassert __name__ == '__main__'\nsys.exit(sys.argv[1:] != ['-x'])\n"
+    )
+    words = read_profiler(name).over((sys.executable, *command), tmp_path / "out")
+    subprocess.run(words, check=True, cwd=tmp_path)
+    found = read_profile((tmp_path / "out").read_bytes())
+    assert {"work", "<module>"} <= set(found.names)
+    (tmp_path / "b.py").write_text("raise SystemExit(3)\n")
+    assert subprocess.run(words, check=False, cwd=tmp_path).returncode == 3
 
 
 @pytest.mark.parametrize("command", [("make", "bench"), ("python3", "-c", "pass"), ("python3",)])

@@ -309,7 +309,9 @@ def test_profiles_among_new_results_are_compared_with_the_newest_up_to_the_base(
     report = judge_results(
         slowed.instance, read, GateOptions(partial=True), file=str(results), reference=base, line="main"
     )
-    assert [each.partition(". ")[0] for each in report.causes] == ["parse: +29.9 ms of +29.9 ms in helper (src/x1.py:120)"]
+    assert [each.partition(". ")[0] for each in report.causes] == [
+        "parse: +29.9 ms of +29.9 ms in helper (src/x1.py:120)"
+    ]
 
 
 def test_profiles_among_the_files_of_both_sides_are_compared_without_an_instance(tmp_path: Path) -> None:

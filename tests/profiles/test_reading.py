@@ -494,3 +494,10 @@ def test_what_perf_script_prints_is_read() -> None:
 )
 def test_the_library_of_go_is_no_part_of_the_program(file: str, library: bool) -> None:  # noqa: FBT001
     assert is_library_file(file) is library
+
+
+def test_built_in_methods_of_cprofile_are_one_wherever_their_objects_were() -> None:
+    names = [f"<built-in method __new__ of type object at 0x7f{run}>" for run in (1, 2)]
+    found = read_profile(marshal.dumps({("~", 0, name): (1, 1, 0.5, 0.75, {}) for name in names}))
+    assert found.names == ("<built-in method __new__ of type object>",)
+    assert (found.cost.own.tolist(), found.cost.total.tolist()) == ([1.0], [1.5])

@@ -30,6 +30,23 @@ _PERF: Final = (
 """A command that fails has a profile as well."""
 _ANY_CODE: Final = ("sh", "-c", '"$@"; [ $? -lt 126 ]', "sh")
 """Before a command that passes or fails: only what cannot be started makes no profile."""
+_CLOCKS: Final = {"cprofile": "process_time", "cprofile-wall": "perf_counter"}
+"""The clocks of cProfile: that of the processor does not count what other programs of the machine take."""
+_CPROFILE: Final = """\
+import cProfile, os, runpy, sys, time
+out, *sys.argv = sys.argv[1:]
+profiler, name = cProfile.Profile(time.{clock}), sys.argv[0]
+try:
+    if name == "-m":
+        del sys.argv[0]
+        profiler.runcall(runpy.run_module, sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        if sys.path[:1] == [""]:
+            sys.path[0] = os.path.dirname(os.path.abspath(name))
+        profiler.runcall(runpy.run_path, name, run_name="__main__")
+finally:
+    profiler.dump_stats(out)
+"""
 _PYTHON_OPTIONS: Final = frozenset({"-X", "-W"})
 """Options of Python that have a value in the word behind them."""
 
@@ -57,8 +74,8 @@ class Profiler:
         Raises:
             InputError: cProfile is to profile something else than a script or a module of Python.
         """
-        if self.name == "cprofile":
-            return _with_cprofile(measure, out)
+        if self.name in _CLOCKS:
+            return _with_cprofile(measure, out, _CLOCKS[self.name])
         found: list[str] = []
         for word in self.words:
             found += measure if word == _COMMAND else [word.replace(OUT, str(out))]
@@ -90,6 +107,7 @@ _KNOWN: Final[Mapping[str, Profiler]] = {
             _EXACT_PROFILES,
         ),
         Profiler("cprofile", (), "Name a script or a module of Python after --."),
+        Profiler("cprofile-wall", (), "Name a script or a module of Python after --."),
     )
 }
 
@@ -210,8 +228,8 @@ def _written(out: Path, kept: Path, result: ProbeResult) -> Path:
     return largest.rename(kept)
 
 
-def _with_cprofile(measure: Sequence[str], out: Path | str) -> tuple[str, ...]:
-    """Return the command of Python with cProfile before its script or module."""
+def _with_cprofile(measure: Sequence[str], out: Path | str, clock: str) -> tuple[str, ...]:
+    """Return the command of Python with cProfile, on a clock of the module ``time``, around its script or module."""
     program, *rest = measure or ("",)
     place = 0
     while place < len(rest) and rest[place].startswith("-") and rest[place] not in {"-m", "-c", "-"}:
@@ -223,4 +241,4 @@ def _with_cprofile(measure: Sequence[str], out: Path | str) -> tuple[str, ...]:
             where=shlex.join(measure),
             remedy="Let the command begin with python, as in python bench.py; or use py-spy.",
         )
-    return (program, *rest[:place], "-m", "cProfile", "-o", str(out), *rest[place:])
+    return (program, *rest[:place], "-c", _CPROFILE.format(clock=clock), str(out), *rest[place:])

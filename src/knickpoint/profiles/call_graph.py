@@ -36,8 +36,8 @@ class CallGraph:
             calls[callee] = calls.get(callee, 0.0) + cost
 
     def state_total(self, function: int, cost: float) -> None:
-        """Set the total cost of a function where the profile states it."""
-        self._totals[function] = cost
+        """Add to the total cost of a function where the profile states it."""
+        self._totals[function] = self._totals.get(function, 0.0) + cost
 
     def profile(self, format_: str, kind: ValueKind, unit: str) -> Profile:
         """Return the profile: own and total cost of each function as stated, and stacks in proportion to the calls.

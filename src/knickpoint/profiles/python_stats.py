@@ -6,6 +6,7 @@ tuples and one dictionary within another, and refuses everything else.
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any, Final, NoReturn
 
@@ -27,6 +28,8 @@ _MOST_DIGITS: Final = 5
 _DEEPEST: Final = 5
 """A dictionary of tuples and tuples with a dictionary of tuples."""
 _CALLER_FIELDS: Final = 4
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+"""In names of built-in methods: where an object was in the memory of one run."""
 
 
 def is_python_stats(data: bytes) -> bool:
@@ -64,7 +67,7 @@ def _frame(builder: ProfileBuilder, function: tuple[str, int, str]) -> int:
     file, line, name = function
     if not (isinstance(file, str) and isinstance(line, int) and isinstance(name, str)):
         raise TypeError("a function is not (file, line, name)")
-    return builder.frame(name, "" if file == "~" else file, line)
+    return builder.frame(_ADDRESS.sub("", name), "" if file == "~" else file, line)
 
 
 def _seconds(value: float) -> float:
