@@ -6,19 +6,25 @@ real tool: cProfile, py-spy, Callgrind, Node, pprof. A tool that is missing leav
 has Go).
 
 What is planted: a function whose own loop, or whose calls of the library, take longer; one that is recursive; one that
-many call; one that is renamed as well. A part of a function that only moves to another one, and no change at all, have
-no cause.
+many call; one that is renamed as well. A part of a function that only moves to another one, a function that becomes
+part of its caller, and no change at all have no cause.
+
+Each version is measured without a profiler as well, in turns: the profiles have to show that change; how many do
+not show one that is three times as large says how well they tell. What costs time is measured in time of the processor, Callgrind beside Cachegrind.
 
 What profiles cost an instance are the parts ``store`` and ``rounds`` (:mod:`cause_store`).
 
 ``python benchmarks/cause.py [--programs N] [--profiles N] [TOOL...]`` makes fewer; only a whole run writes the file.
+``--keep DIR`` keeps what is recorded, and does not record again what is there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -29,8 +35,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import numpy as np
+
 from cause_store import round_rows, store_rows
-from knickpoint.profiles import Profile, difference, read_profile
+from knickpoint.profiles import Measured, Profile, difference, pack_profile, read_profile, unpack_profile
+from knickpoint.profiles.scatter import Scatter, cost_change
+from knickpoint.watch.causes import compare_measured
 from table import Reach, Row, finish
 
 _PROGRAMS: Final = 20
@@ -41,7 +51,9 @@ _GROWTH: Final = 0.08
 _BENEATH: Final = 3
 """Functions that each function of the upper levels calls."""
 _PLANTED: Final = ("slow loop", "library calls", "recursion", "shared callee", "renamed and slow")
-_EQUAL: Final = ("moved", "no change")
+_EQUAL: Final = ("moved", "inlined", "no change")
+_OTHER: Final = 3
+"""How many times as large the change is that the profiles do not have."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,17 @@ def _plant(program: _Program, kind: str, rng: random.Random) -> tuple[_Program, 
         after[f"{chosen}_part"] = _Function(half)
         after[caller] = replace(after[caller], calls=(*after[caller].calls, f"{chosen}_part"))
         return after, ""
+    elif kind == "inlined":
+        leaf = rng.choice([name for name in loops if name.endswith("_leaf")] or loops)
+        caller = next(name for name in program if leaf in program[name].calls)
+        inlined = after.pop(leaf)
+        after[caller] = replace(
+            program[caller],
+            work=program[caller].work + inlined.work,
+            builtin=program[caller].builtin + inlined.builtin,
+            calls=(*(each for each in program[caller].calls if each != leaf), *inlined.calls),
+        )
+        return after, ""
     return after, "" if kind == "no change" else chosen
 
 
@@ -188,11 +211,14 @@ def _go(program: _Program, scale: int) -> str:
         if function.depth:
             lines += [f"if depth < {function.depth} {{ total += {name}(depth + 1) }}"]
         lines += [*(f"total += {called}(0)" for called in function.calls), "return total", "}"]
-    start = ["func main() {", "out, _ := os.Create(os.Args[2])", "times, _ := strconv.Atoi(os.Args[1])"]
+    start = ["func main() {", "times, _ := strconv.Atoi(os.Args[1])"]
     # The rate of the profile stays that which is set before; Go complains, and samples as often as the kernel ticks.
     start += [
+        "if len(os.Args) > 2 {",
+        "out, _ := os.Create(os.Args[2])",
         "runtime.SetCPUProfileRate(250)",
         "pprof.StartCPUProfile(out)",
+        "}",
         "total := 0",
         "for i := 0; i < times; i++ { total += run(0) }",
     ]
@@ -209,6 +235,11 @@ profiler.dump_stats(out)
 """
 """cProfile on the clock of the processor: other programs of the machine take the time of the wall."""
 
+_EXACT: Final = "instructions"
+_COUNTED: Final = re.compile(rb"I\s+refs:\s+([\d,]+)")
+_MEASURED: Final = "measured.json"
+_MEASURED_TURNS: Final = 3
+_MEASURED_DOUBT: Final = 0.05
 # The tools: write and build a version in a directory, and profile it once.
 
 
@@ -221,20 +252,28 @@ class _Tool:
     scale: int
     times: int
     command: str
+    plain: str
     needs: tuple[str, ...] = ()
     build: str = ""
     profiles: int = _PROFILES
     value: str = ""
+    unit: str = "s"
+    """That of what is measured without the profiler."""
+    package: str = ""
+    """What names of functions begin with."""
 
 
 _TOOLS: Final = {
-    "cProfile": _Tool(_python, ".py", 60, 10, "{python} {runner} {out} {program} {times}"),
+    "cProfile": _Tool(
+        _python, ".py", 60, 10, "{python} {runner} {out} {program} {times}", "{python} {program} {times}"
+    ),
     "py-spy": _Tool(
         _python,
         ".py",
         300,
-        40,
+        30,
         "py-spy record --rate 500 --format raw --output {out} -- {python} {program} {times}",
+        "{python} {program} {times}",
         needs=("py-spy",),
     ),
     "Callgrind": _Tool(
@@ -243,17 +282,20 @@ _TOOLS: Final = {
         20,
         2,
         "valgrind --tool=callgrind --callgrind-out-file={out} {built} {times}",
+        "valgrind --tool=cachegrind --cachegrind-out-file=/dev/null {built} {times}",
         needs=("valgrind", "gcc"),
         build="gcc -g -O1 -fno-inline -fno-ipa-cp -fno-optimize-sibling-calls -o {built} {program}",
         profiles=2,
+        unit=_EXACT,
     ),
     "Node": _Tool(
         _javascript,
         ".js",
         2_000,
-        10,
+        6,
         "node --no-turbo-inlining --cpu-prof --cpu-prof-interval 500 --cpu-prof-dir={folder} --cpu-prof-name={name}"
         " {program} {times}",
+        "node --no-turbo-inlining {program} {times}",
         needs=("node",),
         value="samples",
     ),
@@ -263,15 +305,24 @@ _TOOLS: Final = {
         2_000,
         300,
         "{built} {times} {out}",
+        "{built} {times}",
         needs=("go",),
         build="go build -gcflags=-l -o {built} {program}",
+        package="main.",
     ),
 }
 
 
-def _profiles(tool: _Tool, sides: Sequence[_Program], folder: Path, count: int) -> list[list[Profile]]:
-    """Write both versions in folders of their own, and profile them in turns."""
-    found: list[list[Profile]] = [[], []]
+@dataclass(frozen=True)
+class _Recorded:
+    """The profiles of both versions, and what they cost without a profiler."""
+
+    profiles: tuple[list[Profile], list[Profile]]
+    measured: tuple[list[float], list[float]]
+
+
+def _recorded(tool: _Tool, sides: Sequence[_Program], folder: Path, count: int) -> _Recorded:
+    """Write both versions in folders of their own, and profile and measure them in turns."""
     words = []
     for side, program in enumerate(sides):
         place = folder / str(side)
@@ -292,19 +343,58 @@ def _profiles(tool: _Tool, sides: Sequence[_Program], folder: Path, count: int) 
         )
         if tool.build:
             _run(tool.build, words[side])
+    found = _Recorded(([], []), ([], []))
     for turn in range(count):
         for side in (0, 1) if turn % 2 else (1, 0):
             name = f"{turn}.profile"
             out = Path(words[side]["folder"]) / name
             _run(tool.command, {**words[side], "out": str(out), "name": name})
-            found[side].append(read_profile(out.read_bytes(), str(out), value=tool.value))
+            found.profiles[side].append(read_profile(out.read_bytes(), str(out), value=tool.value))
+            if turn < _MEASURED_TURNS:
+                found.measured[side].append(_run(tool.plain, words[side]))
     return found
 
 
-def _run(command: str, words: Mapping[str, str]) -> None:
+def _run(command: str, words: Mapping[str, str]) -> float:
+    """Run a command; return the instructions that it counts, else the seconds of the processor that it takes."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     line = [word.format_map(words) for word in command.split()]
-    subprocess.run(line, check=True, capture_output=True, env={**os.environ, "PATH": path, "PYTHONHASHSEED": "0"})
+    before = os.times()
+    done = subprocess.run(
+        line, check=True, capture_output=True, env={**os.environ, "PATH": path, "PYTHONHASHSEED": "0"}
+    )
+    after = os.times()
+    counted = _COUNTED.search(done.stderr)
+    if counted:
+        return float(counted[1].replace(b",", b""))
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def _kept(tool: _Tool, sides: Sequence[_Program], folder: Path | None, count: int) -> _Recorded:
+    """Read what was recorded in ``folder``, or record it, and keep it there; None keeps nothing."""
+    if folder is None or not (folder / _MEASURED).exists():
+        with TemporaryDirectory() as made:
+            found = _recorded(tool, sides, Path(made), count)
+        if folder is not None:
+            for side, profiles in enumerate(found.profiles):
+                (folder / str(side)).mkdir(parents=True, exist_ok=True)
+                for turn, profile in enumerate(profiles):
+                    (folder / str(side) / str(turn)).write_bytes(pack_profile(profile))
+            (folder / _MEASURED).write_text(json.dumps(found.measured))
+        return found
+    places = [sorted((folder / str(side)).iterdir()) for side in (0, 1)]
+    before, after = ([unpack_profile(each.read_bytes(), str(each)) for each in side] for side in places)
+    base, head = json.loads((folder / _MEASURED).read_text())
+    return _Recorded((before, after), (base, head))
+
+
+def _shows(recorded: _Recorded, unit: str, times: float) -> bool:
+    """Whether the profiles show ``times`` the measured change."""
+    base, head = (np.array(side) for side in recorded.measured)
+    change = cost_change(base, head, Scatter.of(0.0, exact=unit == _EXACT), _MEASURED_DOUBT)
+    size = times * change.difference
+    measured = Measured(size, size - change.half, size + change.half, unit)
+    return compare_measured(*recorded.profiles, measured, change.before).shows is True
 
 
 @dataclass
@@ -314,34 +404,41 @@ class _Score:
     planted: int = 0
     first: int = 0
     among_three: int = 0
+    agree: int = 0
+    other: int = 0
     equal: int = 0
     false: int = 0
 
 
-def _score(name: str, tool: _Tool, programs: int, count: int, *, verbose: bool) -> _Score:
+def _score(name: str, tool: _Tool, programs: int, count: int, *, keep: Path | None, verbose: bool) -> _Score:
     score = _Score()
     for kind in (*_PLANTED, *_EQUAL):
         for seed in range(programs):
             rng = random.Random(f"{kind} {seed}")
             before = _draw(rng)
             after, cause = _plant(before, kind, rng)
-            with TemporaryDirectory() as folder:
-                bases, heads = _profiles(tool, (before, after), Path(folder), count)
-                answer = difference(bases, heads)
-            named = [each.name for each in answer.causes]
+            place = keep / name / f"{kind} {seed}" if keep else None
+            recorded = _kept(tool, (before, after), place, count)
+            answer = difference(*recorded.profiles)
+            named = [each.name.removeprefix(tool.package) for each in answer.causes]
             if cause:
                 score.planted += 1
                 score.first += named[:1] == [cause]
                 score.among_three += cause in named[:3]
+                shows = [_shows(recorded, tool.unit, times) for times in (1.0, _OTHER)]
+                score.agree += shows[0]
+                score.other += not shows[1]
             else:
                 score.equal += 1
                 score.false += bool(named)
+            if verbose and cause and shows != [True, False]:
+                print(f"  {name}, {kind} {seed}: shows {shows}, measured {recorded.measured}. {answer.sentence}")
             if verbose and (named[:1] != [cause] if cause else named):
                 print(f"  {name}, {kind} {seed}: expected {cause or 'no cause'}, got {named[:3]}. {answer.sentence}")
     return score
 
 
-def _rows(tools: Sequence[str], programs: int, count: int, *, verbose: bool) -> Iterator[Row]:
+def _rows(tools: Sequence[str], programs: int, count: int, *, keep: Path | None, verbose: bool) -> Iterator[Row]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for name in tools:
         tool = _TOOLS[name]
@@ -349,10 +446,13 @@ def _rows(tools: Sequence[str], programs: int, count: int, *, verbose: bool) -> 
         if missing:
             print(f"{name}: left out, {', '.join(missing)} is missing", flush=True)
             continue
-        score = _score(name, tool, programs, min(count, tool.profiles), verbose=verbose)
+        score = _score(name, tool, programs, min(count, tool.profiles), keep=keep, verbose=verbose)
         first, three = (100 * part / score.planted for part in (score.first, score.among_three))
         yield Row(f"{name}: right function first, of {score.planted}", "%", first, reach=Reach.AT_LEAST, bound=90.0)
         yield Row(f"{name}: among three", "%", three, reach=Reach.AT_LEAST, bound=98.0)
+        agree, other = (100 * part / score.planted for part in (score.agree, score.other))
+        yield Row(f"{name}: profiles that show the measured change", "%", agree, reach=Reach.AT_LEAST, bound=95.0)
+        yield Row(f"{name}: profiles that do not show {_OTHER} times as much", "%", other)
         false = 100 * score.false / score.equal
         yield Row(f"{name}: false causes, of {score.equal}", "%", false, reach=Reach.AT_MOST, bound=2.0)
 
@@ -364,13 +464,16 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=_PROGRAMS, help="programs of each kind of change")
     parser.add_argument("--profiles", type=int, default=_PROFILES, help="profiles of each side, at most")
     parser.add_argument("--stored", type=int, default=_STORED, help="profiles of 1 MB that are imported")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what is recorded, and read what is kept")
     parser.add_argument("--verbose", action="store_true", help="print each wrong answer")
     given = parser.parse_args()
     rows = []
     tools = [name for name in given.tools or _TOOLS if name in _TOOLS]
     stored = store_rows(given.stored) if "store" in given.tools or not given.tools else ()
     rounds = round_rows() if "rounds" in given.tools or not given.tools else ()
-    for row in chain(stored, rounds, _rows(tools, given.programs, given.profiles, verbose=given.verbose)):
+    for row in chain(
+        stored, rounds, _rows(tools, given.programs, given.profiles, keep=given.keep, verbose=given.verbose)
+    ):
         rows.append(row)
         print(f"{row.measure}: {row.ours:.1f} {row.unit}", flush=True)
     whole = not given.tools and given.programs >= _PROGRAMS and given.profiles >= _PROFILES
