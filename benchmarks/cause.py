@@ -10,7 +10,7 @@ many call; one that is renamed as well. A part of a function that only moves to 
 part of its caller, and no change at all have no cause.
 
 Each version is measured without a profiler as well, in turns: the profiles have to show that change; how many do
-not show one that is three times as large says how well they tell. What costs time is measured in time of the processor, Callgrind beside Cachegrind.
+not show one that is a third as large says how well they tell. What costs time is measured in time of the processor, Callgrind beside Cachegrind.
 
 What profiles cost an instance are the parts ``store`` and ``rounds`` (:mod:`cause_store`).
 
@@ -52,8 +52,8 @@ _BENEATH: Final = 3
 """Functions that each function of the upper levels calls."""
 _PLANTED: Final = ("slow loop", "library calls", "recursion", "shared callee", "renamed and slow")
 _EQUAL: Final = ("moved", "inlined", "no change")
-_OTHER: Final = 3
-"""How many times as large the change is that the profiles do not have."""
+_OTHER: Final = 1 / 3
+"""The share of the change that is stated where the profiles have all of it."""
 
 
 @dataclass(frozen=True)
@@ -452,7 +452,7 @@ def _rows(tools: Sequence[str], programs: int, count: int, *, keep: Path | None,
         yield Row(f"{name}: among three", "%", three, reach=Reach.AT_LEAST, bound=98.0)
         agree, other = (100 * part / score.planted for part in (score.agree, score.other))
         yield Row(f"{name}: profiles that show the measured change", "%", agree, reach=Reach.AT_LEAST, bound=95.0)
-        yield Row(f"{name}: profiles that do not show {_OTHER} times as much", "%", other)
+        yield Row(f"{name}: profiles that do not show a third of it", "%", other)
         false = 100 * score.false / score.equal
         yield Row(f"{name}: false causes, of {score.equal}", "%", false, reach=Reach.AT_MOST, bound=2.0)
 

@@ -28,7 +28,7 @@ from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.errors import NotSignedInError
 from knickpoint.model.query import parse_query
 from knickpoint.model.statement import Statement
-from knickpoint.profiles import Profile, ProfileBuilder, ValueKind, pack_profile
+from knickpoint.profiles import Measured, Profile, ProfileBuilder, ValueKind, pack_profile
 from knickpoint.reports import markdown_comment
 from knickpoint.server import create_app
 from knickpoint.store.bisections import BisectionAnswer, BisectionRequest
@@ -292,6 +292,29 @@ def test_new_results_of_a_commit_with_profiles_are_judged_with_their_cause(slowe
         slowed.instance, read, GateOptions(partial=True), file=str(file), reference=base, line="main"
     )
     assert report.causes == ("parse: +30 ms of +30 ms in helper (src/x1.py:120).",)
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "change", "shows"),
+    [
+        (1, 0.0, 0.03, True),
+        (15, 0.0, 0.03, True),
+        (15, 0.8, 0.03, True),
+        (15, 0.8, 0.6, False),
+        (15, 0.8, -0.03, False),
+        (1, 0.8, 0.001, False),
+    ],
+)
+def test_a_profile_of_many_values_and_a_start_shows_a_change_between_that_of_one_and_its_share(
+    values: int, start: float, change: float, *, shows: bool
+) -> None:
+    before, after = (
+        [_built({"start": start, "main": 0.07 * values, "main;helper": helper * values}, turn) for turn in range(3)]
+        for helper in (0.03, 0.06)
+    )
+    spread = abs(change) / 10
+    found = causes.compare_measured(before, after, Measured(change, change - spread, change + spread, "s"), 0.1)
+    assert found.shows is shows
 
 
 def test_profiles_among_new_results_are_compared_with_the_newest_up_to_the_base(slowed: Story, tmp_path: Path) -> None:

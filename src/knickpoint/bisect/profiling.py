@@ -35,7 +35,7 @@ _CLOCKS: Final = {"cprofile": "process_time", "cprofile-wall": "perf_counter"}
 _CPROFILE: Final = """\
 import cProfile, os, runpy, sys, time
 out, *sys.argv = sys.argv[1:]
-profiler, name = cProfile.Profile(time.{clock}), sys.argv[0]
+profiler, name = cProfile.Profile(time.{clock}, builtins=False), sys.argv[0]
 try:
     if name == "-m":
         del sys.argv[0]

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from knickpoint.formats.toolbox.storable_text import keepable_text
@@ -26,7 +26,7 @@ from knickpoint.model.plain_text import counted
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.statement import Change
 from knickpoint.model.step import Verdict
-from knickpoint.model.unit import read_unit
+from knickpoint.model.unit import convert, read_unit
 from knickpoint.profiles import Difference, FunctionChange, Measured, Profile, ValueKind, difference, unpack_profile
 from knickpoint.store import Store
 from knickpoint.store.findings.selection import Selection
@@ -276,27 +276,25 @@ def compare(before: Sequence[Profile], after: Sequence[Profile], point: ChangePo
 def compare_measured(
     before: Sequence[Profile], after: Sequence[Profile], measured: Measured, level: float
 ) -> Difference:
-    """Return the difference of the profiles, held against a change that was measured from ``level``.
+    """Difference of the profiles, held against a change that was measured from ``level``.
 
-    Profiles of another number of iterations than a value stands for show the same change in relation to the whole.
+    A profile may be of many values, and of the start of the program besides: its change lies between that of one value
+    and the same share of its whole. Samples have no scale: theirs lies between nothing and that share.
     """
     found = difference(before, after)
     unit, own = read_unit(measured.unit).dimension, read_unit(found.unit).dimension
-    absolute = None
     if unit == own:
-        absolute = found.against(measured)
-        if absolute.shows:
-            return absolute
-    whole = found.total.before
-    sampled = found.kind is ValueKind.COUNT and unit == read_unit("s").dimension
-    if (unit == own or sampled) and level and whole:
-        part = whole / abs(level)
-        relative = found.against(
-            Measured(measured.difference * part, measured.low * part, measured.high * part, found.unit)
-        )
-        if relative.shows or absolute is None:
-            return relative
-    return absolute or found
+        known, least = found.against(measured).measured or measured, 1.0
+    elif found.kind is ValueKind.COUNT and unit == read_unit("s").dimension:
+        known, least = replace(measured, unit=found.unit), 0.0
+    else:
+        return found
+    share = convert(abs(level), read_unit(measured.unit), read_unit(found.unit)) if unit == own else abs(level)
+    scales = sorted([least, found.total.before / share]) if share and found.total.before else [1.0, 1.0]
+    bounds = [scale * bound for scale in scales for bound in (known.low, known.high)]
+    scaled = Measured(scales[1] * known.difference, min(bounds), max(bounds), found.unit)
+    held = found.against(replace(scaled, difference=min(max(found.total.difference, scaled.low), scaled.high)))
+    return held if held.shows else found.against(known if unit == own else scaled)
 
 
 def causes_of_benchmarks(
