@@ -56,5 +56,5 @@ def test_functions_of_two_work_trees_are_matched_before_their_files_are_shortene
         builder = ProfileBuilder()
         builder.add_path([builder.frame("main", f"{tree}/main.py", 1), builder.frame("row", f"{tree}/row.py", 7)], cost)
         sides.append([builder.build("made", ValueKind.INSTRUCTIONS, "instructions")])
-    found = difference(*sides).with_files()
+    found = difference(sides[0], sides[1]).with_files()
     assert [(each.name, each.place, each.explained.difference) for each in found.causes] == [("row", "row.py:7", 50.0)]
