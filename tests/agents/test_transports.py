@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import subprocess
 import sys
@@ -14,13 +15,15 @@ import httpx
 import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
+from starlette.types import Message
 from tests.agents.client import Called, call, with_http, with_stdio
 from tests.server.client import Client as ServerClient
 from tests.server.two_repositories import CLOSED, HIDDEN, credentials, find_closed, make_two_repositories
 
 from knickpoint.access.local_user import local_caller
-from knickpoint.agents import read_instructions
+from knickpoint.agents import answer_http, read_instructions
 from knickpoint.agents.server import TOOLS
+from knickpoint.agents.tool import Session
 from knickpoint.instance import Instance, open_instance
 from knickpoint.model.access import AuditKind, Permission
 from knickpoint.server import create_app, serving
@@ -197,6 +200,18 @@ def test_a_body_that_is_no_message_is_refused(served: Served, body: bytes) -> No
     }
     answer = httpx.post(f"{served.address.rstrip('/')}/mcp", content=body, headers=headers)
     assert 400 <= answer.status_code < 500
+
+
+def test_a_client_that_disconnects_before_its_message_ends_is_not_a_defect(reading: Session) -> None:
+    headers = [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
+    headers.append((b"mcp-protocol-version", b"2099-01-01"))
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": headers}
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    status, _, _ = asyncio.run(answer_http(reading, scope, receive, body_bytes=1_000))
+    assert status == 400
 
 
 @pytest.mark.long

@@ -15,6 +15,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from pydantic import ValidationError
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
 
 from knickpoint.agents import attempts, bisections, changes, decisions, documentation, measurements
@@ -168,6 +169,9 @@ async def answer_http(
     manager = StreamableHTTPSessionManager(
         build_server(session), stateless=True, json_response=True, max_request_body_size=body_bytes
     )
-    async with manager.run():
-        await manager.handle_request(scope, receive, keep)
+    try:
+        async with manager.run():
+            await manager.handle_request(scope, receive, keep)
+    except* ClientDisconnect:
+        status = 400  # the message is incomplete, and nobody reads the answer
     return status, headers, bytes(body)
