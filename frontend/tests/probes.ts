@@ -14,6 +14,7 @@ export function probe(number: number, place: number, part: Partial<Probe> = {}):
     started: `2026-01-01T00:00:0${number}Z`,
     reason: "",
     output: "",
+    known: null,
     ...part,
   };
 }

@@ -7,7 +7,7 @@ import { PageElement } from "../page-element";
 import { memoizeLast } from "../state/memoize";
 import { commitHash } from "../templates/commit";
 import { centre, devicesOf, hasEnded, probeDots, probeText, valueMarks, type ProbeDot } from "../text/bisections";
-import { leftText, replaySteps } from "../text/replay";
+import { leftRange, leftText, replayedProbes } from "../text/replay";
 import { valueText } from "../text/units";
 
 /** With more commits than this, only the ends are named below the plot. */
@@ -17,11 +17,11 @@ const STEP_MS = 900;
 @customElement("kp-probe-plot")
 export class ProbePlot extends PageElement {
   @property({ attribute: false }) found!: BisectionDetail;
-  /** The step of the replay that is shown; the last by default. */
+  /** How many probes the replay shows; all by default. */
   @state() private at: number | undefined;
   @state() private timer: ReturnType<typeof setInterval> | undefined;
 
-  private readonly stepsOf = memoizeLast(replaySteps);
+  private readonly probesOf = memoizeLast(replayedProbes);
 
   override disconnectedCallback(): void {
     this.pause();
@@ -35,7 +35,7 @@ export class ProbePlot extends PageElement {
 
   override render() {
     const { found } = this;
-    const replayed = hasEnded(found) && this.steps.length > 2;
+    const replayed = hasEnded(found) && this.last > 1;
     return html`<figure>
       ${this.renderCaption(replayed)}
       <svg class="dots" role="img" aria-label="Values of the probes by commit; the list of probes has the numbers">
@@ -52,16 +52,21 @@ export class ProbePlot extends PageElement {
 
   // ---- The replay
 
-  private get steps() {
-    return this.stepsOf(this.found);
+  private get probes() {
+    return this.probesOf(this.found);
   }
 
   private get last(): number {
-    return this.steps.length - 1;
+    return this.probes.length;
   }
 
   private get shown(): number {
     return Math.min(this.at ?? this.last, this.last);
+  }
+
+  /** The probe whose result is shown last; none before the first one. */
+  private get newest() {
+    return this.probes[this.shown - 1];
   }
 
   private pause(): void {
@@ -116,13 +121,13 @@ export class ProbePlot extends PageElement {
   }
 
   private renderStep() {
-    const { steps, shown, last, found } = this;
-    const step = steps[shown];
-    const commit = step?.probe && found.candidates[step.probe.place]?.commit;
-    if (!step?.probe || !commit) return html`Before the first probe: ${step && leftText(step)}.`;
-    return html`Probe ${shown} of ${last}, ${PURPOSES[step.probe.purpose]}. ${commitHash(commit)}
-      <span class="subject">${commit.subject}</span>: ${probeText(step.probe, found.unit)}. Afterwards:
-      ${leftText(step)}.`;
+    const { newest, shown, last, found } = this;
+    const left = leftText(newest, found);
+    const commit = newest && found.candidates[newest.place]?.commit;
+    if (!newest || !commit) return html`Before the first probe: ${left}.`;
+    return html`Probe ${shown} of ${last}, ${PURPOSES[newest.purpose]}. ${commitHash(commit)}
+      <span class="subject">${commit.subject}</span>: ${probeText(newest, found.unit)}.
+      ${left && html`Afterwards: ${left}.`}`;
   }
 
   // ---- The plot
@@ -140,7 +145,9 @@ export class ProbePlot extends PageElement {
 
   /** The commits that are left, as a band from the last one without the change to the first with it. */
   private renderRange() {
-    const [before, after] = this.steps[this.shown]?.range ?? [0, 0];
+    const range = leftRange(this.newest, this.found);
+    if (!range) return nothing;
+    const [before, after] = range;
     const places = this.found.candidates.length;
     const left = centre(before, places);
     return svg`<rect class="range" x="${left}%" y="0" width="${centre(after, places) - left}%" height="100%"></rect>`;
@@ -149,8 +156,7 @@ export class ProbePlot extends PageElement {
   private renderDots(replayed: boolean) {
     const { found } = this;
     const dots = probeDots(found);
-    const newest = this.steps[this.shown]?.probe;
-    const seen = replayed && new Set(this.steps.slice(1, this.shown + 1).map(({ probe }) => probe));
+    const seen = replayed && new Set(this.probes.slice(0, this.shown));
     return [
       ...valueMarks(dots).map(
         ({ value, y }) =>
@@ -158,7 +164,7 @@ export class ProbePlot extends PageElement {
       ),
       ...dots
         .filter(({ probe }) => !seen || seen.has(probe))
-        .map((dot) => renderDot(dot, found.unit, replayed && this.at !== undefined && dot.probe === newest)),
+        .map((dot) => renderDot(dot, found.unit, replayed && this.at !== undefined && dot.probe === this.newest)),
     ];
   }
 }

@@ -17,6 +17,7 @@ from knickpoint.model.access import Permission
 from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome, ProbePurpose
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError
+from knickpoint.model.posterior import Posterior
 from knickpoint.model.unit import conversion, read_unit
 from knickpoint.store.bisections import JournalProbe, StoredBisection
 from knickpoint.store.points.environments import remeasured_points
@@ -83,6 +84,15 @@ class CandidateAnswer(Answer):
     )
 
 
+class KnownAnswer(Answer):
+    """What a search knew after a probe."""
+
+    left: list[int] = Field(
+        description="Places that held 95 % of the probability, the likeliest first; empty if no commit made the change."
+    )
+    probability: FiniteOrNull = Field(description="Of the first place left; without one, that none made the change.")
+
+
 class ProbeAnswer(Answer):
     """One measurement of one commit."""
 
@@ -97,6 +107,7 @@ class ProbeAnswer(Answer):
     started: datetime
     reason: str = Field(description="Why there is no value, in one line.")
     output: str = Field(description="End of what the commands printed, where there is no value.")
+    known: KnownAnswer | None = Field(description="After its result; null before, and where it was not kept.")
 
 
 class LogLineAnswer(Answer):
@@ -356,4 +367,11 @@ def _probe(probe: JournalProbe, trace: str) -> ProbeAnswer:
         started=result.started if result else probe.begun,
         reason=result.reason if result else "",
         output=result.output if result and failed else "",
+        known=_known(probe.known) if probe.known else None,
     )
+
+
+def _known(posterior: Posterior) -> KnownAnswer:
+    left = posterior.left
+    probability = float(posterior.marginal[left[0]]) if left else posterior.none
+    return KnownAnswer(left=[candidate + 1 for candidate in left], probability=probability)

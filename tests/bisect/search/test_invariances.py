@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from knickpoint.bisect.search import explain, posterior
-from knickpoint.bisect.search.problem import Level, Observation, Posterior, Problem
+from knickpoint.bisect.search.problem import Level, Observation, Problem
+from knickpoint.model.posterior import Posterior
 
 PLACES = st.lists(st.tuples(st.integers(0, 12), st.sampled_from("ab"), st.floats(-6, 6)), min_size=1, max_size=12)
 PROBLEM = Problem(12, before=Level(0.0, 1.0, 20), after=Level(3.0, 1.0, 20), movement=1)

@@ -21,8 +21,16 @@ from knickpoint.cli.commands.bisect.change import holder_name, is_gone
 from knickpoint.history import Git
 from knickpoint.instance import CONFIG_FILE, probes
 from knickpoint.instance.bisections import request_bisection
-from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
-from knickpoint.store.bisections import BisectionAnswer, StoredPosterior
+from knickpoint.model.bisection import (
+    BisectionState,
+    Measured,
+    ProbeOutcome,
+    ProbePurpose,
+    ProbeResult,
+    Target,
+)
+from knickpoint.model.posterior import Posterior
+from knickpoint.store.bisections import BisectionAnswer
 
 OTHER = "worker 7"
 
@@ -70,7 +78,7 @@ def measure(slowed: Bisectable) -> None:
     measured = {PARSE: Measured(100.0, (100.0,), "ms")}
     journal.record(ProbeResult("B1-1", target, "lab-2", ProbeOutcome.MEASURED, datetime.now(UTC), 1.0, measured))
     shares = np.full(BAD - GOOD, 0.18)
-    journal.state(StoredPosterior(shares, 0.1, 0.0, shares), ["lab-2"], None)
+    journal.state(Posterior(shares, 0.1, 0.0, shares), ["lab-2"], None)
 
 
 def finish(slowed: Bisectable) -> None:

@@ -10,13 +10,21 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-from knickpoint.model.bisection import BisectionState, Measured, ProbeOutcome, ProbePurpose, ProbeResult, Target
+from knickpoint.model.bisection import (
+    BisectionState,
+    Measured,
+    ProbeOutcome,
+    ProbePurpose,
+    ProbeResult,
+    Target,
+)
 from knickpoint.model.bisection import ResultsFile as ProbeFile
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
 from knickpoint.model.errors import AbsentError, BusyError, InputError, StoreError
+from knickpoint.model.posterior import Posterior
 from knickpoint.store import Store, restore
-from knickpoint.store.bisections import BisectionAnswer, BisectionRequest, Journal, StoredPosterior
+from knickpoint.store.bisections import BisectionAnswer, BisectionRequest, Journal
 from knickpoint.store.tables.bisections import bisection as table
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -158,7 +166,7 @@ def test_a_bisection_whose_worker_died_stops_at_once(store: Store, journal: Jour
 
 
 def test_an_answer_is_found_by_its_change(store: Store, repository: Repository, journal: Journal) -> None:
-    journal.state(StoredPosterior(np.array([0.01, 0.97, 0.01, 0.0]), 0.01, 0.0, np.full(4, 0.25)), ["pixel-7"], 90.0)
+    journal.state(Posterior(np.array([0.01, 0.97, 0.01, 0.0]), 0.01, 0.0, np.full(4, 0.25)), ["pixel-7"], 90.0)
     answer = BisectionAnswer(BisectionState.CULPRIT, "", (12,), SuspectRange("main", 11, 12), 0.97)
     done = store.bisections.finish(1, "one", answer, LATER)
     assert (done.answer, done.ended, done.devices, done.seconds_left) == (answer, LATER, ("pixel-7",), None)
@@ -169,8 +177,18 @@ def test_an_answer_is_found_by_its_change(store: Store, repository: Repository, 
     assert {key: each.answer.culprits for key, each in found.items()} == {3: (12,)}
 
 
+def test_each_probe_keeps_what_was_known_after_its_result(journal: Journal) -> None:
+    for probe, single in (("B1-1", [0.5, 0.3, 0.1, 0.05]), ("B1-2", [0.02, 0.97, 0.0, 0.0])):
+        begin(journal, probe)
+        journal.record(result(probe))
+        journal.state(Posterior(np.array(single), 0.01, 0.0, np.array(single)), [], None)
+    begin(journal, "B1-3")
+    known = [probe.known and probe.known.left for probe in journal.probes()]
+    assert known == [(0, 1, 2, 3), (1,), None]
+
+
 def test_a_flipped_bit_of_what_a_bisection_found_is_never_served(store: Store, journal: Journal) -> None:
-    journal.state(StoredPosterior(np.array([0.01, 0.97, 0.01, 0.0]), 0.01, 0.0, np.full(4, 0.25)), [], 90.0)
+    journal.state(Posterior(np.array([0.01, 0.97, 0.01, 0.0]), 0.01, 0.0, np.full(4, 0.25)), [], 90.0)
     with store.transaction() as connection:
         data = bytearray(connection.execute(select(table.c.posterior)).scalar_one())
         data[20] ^= 1

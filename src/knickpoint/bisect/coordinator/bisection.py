@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from knickpoint.bisect.job import Device, ProbeJob
-from knickpoint.bisect.search.problem import Level, PlannedProbe, Posterior
+from knickpoint.bisect.search.problem import Level, PlannedProbe
 from knickpoint.bisect.settings import DeviceUse, RecipeSettings
 from knickpoint.ingest.settings import IngestSettings
 from knickpoint.model.bisection import BisectionState, ProbeResult, Target
+from knickpoint.model.posterior import Posterior
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,12 @@ from knickpoint.bisect.search.problem import (
     Budget,
     Conclusion,
     ConclusionKind,
-    Posterior,
     Problem,
 )
 from knickpoint.bisect.search.standing import Standing
 from knickpoint.model.bisection import BisectionState, ProbeResult
 from knickpoint.model.plain_text import counted
+from knickpoint.model.posterior import Posterior
 
 _WAIT_SECONDS: Final = 0.5
 """How long one wait for results takes at most, so that a stop is noticed."""
@@ -85,7 +85,7 @@ def coordinate(
                 answer = run.gave_up(run.loss)
                 break
             run.show(progress)
-            run.wait()
+            run.wait(progress)
         run.drop_all()
     finally:
         for probe in run.under_way:
@@ -211,10 +211,11 @@ class _Run:
         left = tuple(int(place) + 1 for place in np.flatnonzero(now.marginal > _POSSIBLE))
         return self._answer(BisectionState.GAVE_UP, _Found(now, reason, left, float(now.marginal.sum())))
 
-    def wait(self) -> None:
-        """Wait for results, record them and evaluate them."""
+    def wait(self, progress: Callable[[BisectionProgress], None]) -> None:
+        """Wait for results; record, evaluate and show each."""
         for result in self.pool.wait(_WAIT_SECONDS):
             self._record(result)
+            self.show(progress)
 
     def show(self, progress: Callable[[BisectionProgress], None]) -> None:
         """Show where the bisection stands, if that has changed."""

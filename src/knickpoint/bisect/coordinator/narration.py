@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
 from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, JournalEntry
-from knickpoint.bisect.search.problem import PlannedProbe, Posterior
+from knickpoint.bisect.search.problem import PlannedProbe
 from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbePurpose, ProbeResult
 from knickpoint.model.plain_text import counted
+from knickpoint.model.posterior import Posterior
 from knickpoint.model.quantity_text import certainty_text, figure_text
 
 _SHORT: Final = 10
 """Digits of a hash."""
-
-_LIKELY: Final = 0.95
-"""The commits that are left are those that hold this share of the probability."""
 
 
 def begin_line(bisection: Bisection, finished: int) -> str:
@@ -75,16 +71,11 @@ def end_line(bisection: Bisection, answer: BisectionAnswer) -> str:
 
 def standing_text(posterior: Posterior, places: Sequence[str]) -> str:
     """Describe the candidates that are left; ``places`` are the hashes by place, the good end first."""
-    marginal = posterior.marginal
-    if posterior.none > 1 - _LIKELY / 2:
+    left, marginal = posterior.left, posterior.marginal
+    if not left:
         return f"no change with {certainty_text(posterior.none)}"
-    order = np.sort(marginal / (marginal.sum() or 1.0))[::-1]
-    left = int(np.searchsorted(np.cumsum(order), _LIKELY)) + 1
-    best = int(np.argmax(marginal))
-    return (
-        f"{min(left, len(order))} of {counted(len(order), 'commit')} left,"
-        f" {places[best + 1][:_SHORT]} {certainty_text(float(marginal[best]))}"
-    )
+    likeliest = f"{places[left[0] + 1][:_SHORT]} {certainty_text(float(marginal[left[0]]))}"
+    return f"{len(left)} of {counted(len(marginal), 'commit')} left, {likeliest}"
 
 
 def _why(bisection: Bisection, planned: PlannedProbe) -> str:

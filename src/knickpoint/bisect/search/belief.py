@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.bisect.search.linear_model import Evidence, Predictions, log_sum
-from knickpoint.bisect.search.problem import Observation, Posterior, Problem
+from knickpoint.bisect.search.problem import Observation, Problem
 from knickpoint.bisect.search.values import evidence_of_one_change, evidence_of_values
+from knickpoint.model.posterior import Posterior
 
 # The evidence of probes that pass or fail, with a known or an unknown rate of wrong answers.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from knickpoint.model.bisection import ProbePurpose
 from knickpoint.model.distribution import MAD
+from knickpoint.model.posterior import Posterior
 
 _FAR: Final = 5.0
 """A value of the history is an outlier beyond this distance from their median, in standard deviations."""
@@ -93,21 +94,6 @@ class PlannedProbe:
     place: int
     device: str = ""
     purpose: ProbePurpose = ProbePurpose.SEARCH
-
-
-@dataclass(frozen=True, slots=True)
-class Posterior:
-    """What is known after some observations.
-
-    ``single`` has the probability of each candidate to be the only culprit (``candidates`` numbers), ``none`` that no
-    commit made the change, ``several`` that more than one did; together they sum to 1. ``marginal`` is the probability
-    of each candidate to be a culprit, alone or with others.
-    """
-
-    single: NDArray[np.float64]
-    none: float
-    several: float
-    marginal: NDArray[np.float64]
 
 
 class ConclusionKind(Enum):

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, cast
 
 from knickpoint.instance.bisections.second_repository import moved_beside, pins_of
-from knickpoint.instance.bisections.store_journal import StoreJournal, stored_posterior
+from knickpoint.instance.bisections.store_journal import StoreJournal
 from knickpoint.instance.instance import Instance
 from knickpoint.instance.probes import import_probe_results, measured_elsewhere
 from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeOutcome, ProbePurpose, ProbeResult, Target
@@ -264,7 +264,7 @@ def _run(
         return bisections.get(claimed.id)
     import_waiting_results(instance)
     bisections.renew(claimed.id, worker, datetime.now(UTC) + timedelta(seconds=LEASE_SECONDS))
-    journal.journal.state(stored_posterior(answer.posterior), bisections.get(claimed.id).devices, None)
+    journal.journal.state(answer.posterior, bisections.get(claimed.id).devices, None)
     reason = "; ".join(filter(None, (_reason(answer, request.places), beside)))
     stored_answer = _stored_answer(bisections.get(claimed.id), replace(answer, reason=reason))
     return put_on_finding(instance.store, claimed, stored_answer, worker)

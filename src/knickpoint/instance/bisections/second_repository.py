@@ -26,12 +26,13 @@ from knickpoint.bisect.coordinator import (
 )
 from knickpoint.bisect.job import DevicePool
 from knickpoint.bisect.search.attribution import Attribution
-from knickpoint.bisect.search.problem import PlannedProbe, Posterior
+from knickpoint.bisect.search.problem import PlannedProbe
 from knickpoint.history import Git, is_url
 from knickpoint.instance.bisections.store_journal import StoreJournal
 from knickpoint.instance.instance import Instance
 from knickpoint.model.bisection import PROBE_FACT, BisectionState, ProbeResult, Target
 from knickpoint.model.errors import HistoryError, InputError
+from knickpoint.model.posterior import Posterior
 from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:

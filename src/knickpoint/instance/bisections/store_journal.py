@@ -7,20 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from knickpoint.bisect.coordinator import BisectionProgress, JournalEntry
-from knickpoint.bisect.search.problem import PlannedProbe, Posterior
+from knickpoint.bisect.search.problem import PlannedProbe
 from knickpoint.model.bisection import Measured, ProbeResult, Target
-from knickpoint.store.bisections import Journal, StoredPosterior
+from knickpoint.store.bisections import Journal
 
 _MOST_TRACES: Final = 500
 """Traces of one probe whose values are kept with it; of more, only that of the bisection."""
 
 _SECONDS_STEP: Final = 30.0
 """How much the estimate of the time left changes before it is written again."""
-
-
-def stored_posterior(posterior: Posterior) -> StoredPosterior:
-    """Return the stored form of a posterior."""
-    return StoredPosterior(posterior.single, posterior.none, posterior.several, posterior.marginal)
 
 
 @dataclass
@@ -67,7 +62,9 @@ class StoreJournal:
         left = progress.seconds_left
         devices = tuple(device.name for device in progress.devices)
         known = progress.posterior
+        ended = sum(entry.result is not None for entry in progress.entries)
         shown = (
+            ended,
             known.single.tobytes(),
             known.none,
             known.several,
@@ -75,7 +72,7 @@ class StoreJournal:
             None if left is None else round(left / _SECONDS_STEP),
         )
         if shown != self._shown:
-            self.journal.state(stored_posterior(known), devices, left)
+            self.journal.state(known, devices, left)
             self._shown = shown
 
     def _kept(self, measured: Mapping[str, Measured]) -> Mapping[str, Measured]:

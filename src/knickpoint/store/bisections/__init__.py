@@ -9,7 +9,6 @@ from knickpoint.store.bisections.records import (
     LogLine,
     ProbeValue,
     StoredBisection,
-    StoredPosterior,
     WaitingResults,
 )
 
@@ -22,6 +21,5 @@ __all__ = [
     "LogLine",
     "ProbeValue",
     "StoredBisection",
-    "StoredPosterior",
     "WaitingResults",
 ]

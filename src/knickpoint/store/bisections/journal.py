@@ -10,14 +10,21 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, and_, func, select, update
 
-from knickpoint.model.bisection import PROBE_RUN, BisectionState, ProbePurpose, ProbeResult, ResultsFile, Target
+from knickpoint.model.bisection import (
+    PROBE_RUN,
+    BisectionState,
+    ProbePurpose,
+    ProbeResult,
+    ResultsFile,
+    Target,
+)
 from knickpoint.model.errors import BusyError
+from knickpoint.model.posterior import Posterior
 from knickpoint.store.array_codec import decompressed, moment, stored_json
 from knickpoint.store.bisections.records import (
     JournalProbe,
     LogLine,
     ProbeValue,
-    StoredPosterior,
     WaitingResults,
     bounded,
     packed_posterior,
@@ -87,6 +94,10 @@ def merged(kept: str, new: str) -> str:
     return json.dumps({**stored_json(kept), **stored_json(new)}, ensure_ascii=False, sort_keys=True)
 
 
+_OF_MAIN_SEARCH: Final = and_(*(planned_probe.c.name.not_like(f"%-{part}-%") for part in ("cells", "other")))
+"""Not of the search in a second repository."""
+
+
 def values_of_trace(connection: Connection, trace_id: int) -> list[ProbeValue]:
     """Return the values of a trace that probes of its bisections measured, by probe.
 
@@ -97,7 +108,7 @@ def values_of_trace(connection: Connection, trace_id: int) -> list[ProbeValue]:
         .join(planned_probe, planned_probe.c.probe_id == probe.c.id)
         .join(bisection, bisection.c.id == planned_probe.c.bisection_id)
         .where(bisection.c.trace_id == trace_id)
-        .where(*(planned_probe.c.name.not_like(f"%-{part}-%") for part in ("cells", "other")))
+        .where(_OF_MAIN_SEARCH)
         .order_by(probe.c.id, bisection.c.id)
     )
     found: dict[int, ProbeValue] = {}
@@ -227,13 +238,20 @@ class Journal:
             connection.execute(bisection_line.delete().where(old))
             self._touch(connection)
 
-    def state(self, posterior: StoredPosterior, devices: Sequence[str], seconds_left: float | None) -> None:
-        """Keep what is known so far, which devices take its probes, and how long it may still take."""
+    def state(self, posterior: Posterior, devices: Sequence[str], seconds_left: float | None) -> None:
+        """Keep what is known so far, which devices take its probes, and how long it may still take.
+
+        Probes that ended since the last call keep it as what was known after them.
+        """
+        known = packed_posterior(posterior)
+        ended = and_(planned_probe.c.probe_id > 0, planned_probe.c.known.is_(None), _OF_MAIN_SEARCH)
+        ours = update(planned_probe).where(planned_probe.c.bisection_id == self._key, ended)
         with self._database.transaction() as connection:
             self._check(connection)
+            connection.execute(ours.values(known=known))
             self._touch(
                 connection,
-                posterior=packed_posterior(posterior),
+                posterior=known,
                 devices=json.dumps([bounded(name) for name in devices], ensure_ascii=False),
                 left_seconds=seconds_left,
             )

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from knickpoint.model.bisection import (
     BisectionState,
@@ -23,6 +22,7 @@ from knickpoint.model.bisection import (
     Target,
 )
 from knickpoint.model.change_point import SuspectRange
+from knickpoint.model.posterior import Posterior
 from knickpoint.store.array_codec import checked, moment, pack, stored_json, unpack
 
 # What the store keeps of a bisection: the request, the state, the answer, the probes.
@@ -57,19 +57,6 @@ class BisectionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredPosterior:
-    """What is known so far: the probability of each candidate (the places from 1 on), of none of them, and of several.
-
-    ``marginal`` is the probability of each candidate to be a culprit, alone or with others.
-    """
-
-    single: NDArray[np.float64]
-    none: float
-    several: float
-    marginal: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
 class BisectionAnswer:
     """How a bisection ended.
 
@@ -99,7 +86,7 @@ class StoredBisection:
     answer: BisectionAnswer
     started: datetime | None
     ended: datetime | None
-    posterior: StoredPosterior | None
+    posterior: Posterior | None
     devices: tuple[str, ...]
     seconds_left: float | None
     holder: str
@@ -120,7 +107,10 @@ class StoredBisection:
 
 @dataclass(frozen=True, slots=True)
 class JournalProbe:
-    """A probe that a bisection asked for: its name and number, its place, and its result, None until it ended."""
+    """A probe that a bisection asked for: its name and number, its place, and its result, None until it ended.
+
+    ``known`` is what the search knew after the result, None where that was not kept.
+    """
 
     name: str
     number: int
@@ -131,6 +121,7 @@ class JournalProbe:
     begun: datetime
     result: ProbeResult | None
     waits: bool = False
+    known: Posterior | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +210,16 @@ def request_values(request: BisectionRequest) -> dict[str, Any]:
     }
 
 
-def packed_posterior(posterior: StoredPosterior) -> bytes:
+def packed_posterior(posterior: Posterior) -> bytes:
     """Return the bytes of a posterior; float32 where that loses nothing."""
     return checked(pack(posterior.single, np.array([posterior.none, posterior.several]), posterior.marginal))
+
+
+def _posterior_of(packed: bytes | None) -> Posterior | None:
+    if not packed:
+        return None
+    single, (none, several), marginal = unpack(packed, 3)
+    return Posterior(single, float(none), float(several), marginal)
 
 
 def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
@@ -244,10 +242,6 @@ def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
     state = BisectionState(row["state"])
     found = SuspectRange(row["line"], row["previous"], row["slot"]) if row["slot"] >= 0 else None
     culprits = tuple(stored_json(row["culprits"]))
-    posterior = None
-    if row["posterior"]:
-        single, rest, marginal = unpack(row["posterior"], 3)
-        posterior = StoredPosterior(single, float(rest[0]), float(rest[1]), marginal)
     return StoredBisection(
         id=row["id"],
         request=request,
@@ -255,7 +249,7 @@ def stored_of(row: Mapping[Any, Any]) -> StoredBisection:
         answer=BisectionAnswer(state, row["reason"], culprits, found, row["probability"]),
         started=None if row["started"] is None else moment(row["started"]),
         ended=None if row["ended"] is None else moment(row["ended"]),
-        posterior=posterior,
+        posterior=_posterior_of(row["posterior"]),
         devices=tuple(stored_json(row["devices"])),
         seconds_left=row["left_seconds"],
         holder=row["holder"],
@@ -346,4 +340,5 @@ def probe_of(row: Mapping[Any, Any]) -> JournalProbe:
         begun=moment(row["begun"]),
         result=result,
         waits=bool(row["waits"]),
+        known=_posterior_of(row["known"]),
     )

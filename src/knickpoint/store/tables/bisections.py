@@ -76,12 +76,14 @@ planned_probe = Table(
     Column("target", exact_text, nullable=False),
     Column("begun", Time, nullable=False),
     Column("probe_id", Number, nullable=False),
+    Column("known", Blob, nullable=True),
     PrimaryKeyConstraint("bisection_id", "name"),
     Index("ix_planned_probe_probe_id", "probe_id"),
 )
 """Which probes a bisection asked for.
 
-``probe_id`` is 0 until there is a result: one result may serve several bisections.
+``probe_id`` is 0 until there is a result: one result may serve several bisections. ``known`` is the packed posterior
+after it.
 """
 
 probe = Table(

@@ -21,9 +21,9 @@ from knickpoint.model.quantity_text import figure_text
 
 if TYPE_CHECKING:
     from knickpoint.bisect.coordinator import BisectionAnswer, JournalEntry
-    from knickpoint.bisect.search.problem import Posterior
     from knickpoint.instance import Instance
     from knickpoint.model.commit import Commit, Repository
+    from knickpoint.model.posterior import Posterior
     from knickpoint.store import Store
     from knickpoint.store.bisections import BisectionRequest, StoredBisection
 
@@ -63,7 +63,7 @@ def stored_answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer
         ended.state,
         places,
         ended.answer.probability,
-        posterior_of(ended),
+        ended.posterior or _unknown(len(ended.request.slots) - 1),
         ended.answer.reason,
         trace,
         before,
@@ -73,17 +73,14 @@ def stored_answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer
     )
 
 
-def posterior_of(stored: StoredBisection) -> Posterior:
-    """Return the posterior as the search has it; not a number where nothing was measured."""
+def _unknown(candidates: int) -> Posterior:
+    """The posterior where nothing was measured: not a number."""
     import numpy as np
 
-    from knickpoint.bisect.search.problem import Posterior
+    from knickpoint.model.posterior import Posterior
 
-    known = stored.posterior
-    if known is not None:
-        return Posterior(known.single, known.none, known.several, known.marginal)
-    unknown = np.full(len(stored.request.slots) - 1, np.nan)
-    return Posterior(unknown, np.nan, np.nan, unknown)
+    nothing = np.full(candidates, np.nan)
+    return Posterior(nothing, np.nan, np.nan, nothing)
 
 
 def reproduce_line(
@@ -219,7 +216,7 @@ def _standing(found: StoredBisection, commits: Sequence[Commit]) -> str:
 
     if found.posterior is None:
         return "nothing measured yet"
-    left = standing_text(posterior_of(found), [commit.hash for commit in commits])
+    left = standing_text(found.posterior, [commit.hash for commit in commits])
     return f"{left}; {found.holder} runs it" if found.holder else f"{left}; no worker has it now"
 
 

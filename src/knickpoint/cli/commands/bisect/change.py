@@ -16,7 +16,7 @@ import click
 
 from knickpoint.cli.arguments import read_change
 from knickpoint.cli.commands.bisect.answer import LiveView, render_answer
-from knickpoint.cli.commands.bisect.bisections import commits_of, posterior_of, reproduce_line, stored_answer
+from knickpoint.cli.commands.bisect.bisections import commits_of, reproduce_line, stored_answer
 from knickpoint.cli.commands.bisect.options import SearchOptions
 from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
@@ -207,7 +207,7 @@ def _show(instance: Instance, stored: StoredBisection, view: LiveView) -> None:
         if entry.result is None:
             view.step(entry.probe, f"on {entry.planned.device}")
     devices = tuple(Device(name) for name in stored.devices)
-    view(BisectionProgress(entries, posterior_of(stored), devices, stored.request.trace_key, stored.seconds_left))
+    view(BisectionProgress(entries, stored.posterior, devices, stored.request.trace_key, stored.seconds_left))
 
 
 def _interrupted(stored: StoredBisection, text: str) -> str:
