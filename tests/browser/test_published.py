@@ -35,6 +35,15 @@ def site(served: tuple[Instance, str], tmp_path_factory: pytest.TempPathFactory)
         yield address
 
 
+def test_a_site_that_is_opened_from_disk_says_how_to_serve_it(
+    page: Page, served: tuple[Instance, str], tmp_path: Path, expected_errors: list[str]
+) -> None:
+    expected_errors += ["file://", "ERR_FAILED"]
+    with _published(served[0], tmp_path):
+        page.goto((tmp_path / "ada" / "engine" / "index.html").as_uri())
+        expect(page.get_by_text("python3 -m http.server")).to_be_visible()
+
+
 @contextmanager
 def _published(instance: Instance, directory: Path) -> Iterator[str]:
     names = [repository.name for repository in instance.store.commits.repositories()]

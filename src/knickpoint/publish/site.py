@@ -24,6 +24,15 @@ _FEW: Final = 3
 _ADDRESS: Final = re.compile(r'(href|src)="/')
 _DOUBLE: Final = 8
 
+_FROM_DISK: Final = """  <script>
+      if (location.protocol === "file:")
+        document.querySelector("kp-app").outerHTML =
+          "<p>Browsers do not load this site from files. Run <code>python3 -m http.server</code> in its directory, " +
+          "and open <a href='http://localhost:8000'>http://localhost:8000</a>.</p>";
+    </script>
+  """
+"""What a page says that somebody opens without a web server: modules and data do not load then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -130,7 +139,7 @@ def _files(answers: SiteAnswers, chosen: Chosen, static: Path) -> dict[str, byte
 def _published_page(page: str) -> str:
     """Return the page with relative addresses, and with the mark by which the dashboard reads files."""
     mark = '<meta name="knickpoint-published" content="data/" />\n  </head>'
-    return _ADDRESS.sub(r'\1="./', page).replace("</head>", mark, 1)
+    return _ADDRESS.sub(r'\1="./', page).replace("</head>", mark, 1).replace("</body>", f"{_FROM_DISK}</body>", 1)
 
 
 def _tags(card: Card, address: str, picture: str) -> str:
