@@ -136,6 +136,7 @@ def test_an_outlier_does_not_flatten_the_others_and_is_marked_at_the_frame() -> 
     [
         (123456.789, 123456.799, "ns", "123.45679 µs → 123.4568 µs, 0.0000081 % slower"),
         (-5.0, -3.0, "", "−5 → −3, 40 % higher"),
+        (34.5e-6, 41e-3, "s/iter", None),
         (2.0**53 - 100, 2.0**53, "instructions", None),
         (0.0, 3.0, "s", None),
         (1e-9, 1e9, "MB", None),

@@ -81,9 +81,13 @@ def _bounds(values: NDArray[np.float64], levels: tuple[float, ...]) -> tuple[flo
 
 def _with_ticks(low: float, high: float, unit: str, most: int) -> ValueAxis:
     scale = scale_for(max(abs(low), abs(high)), unit)
-    step = _nice((high / scale.divisor - low / scale.divisor) / max(1, most))
-    first = math.ceil(low / scale.divisor / step)
-    numbers = [index * step for index in range(first, first + most + 2) if index * step * scale.divisor <= high]
+    bottom, top = low / scale.divisor, high / scale.divisor
+    for intervals in range(max(1, most), 3 * max(1, most)):  # a single tick tells no scale
+        step = _nice((top - bottom) / intervals)
+        first = math.ceil(bottom / step)
+        numbers = [index * step for index in range(first, first + intervals + 2) if index * step <= top]
+        if len(numbers) > 1:
+            break
     largest = max((abs(number) for number in numbers), default=0.0)
     if step >= _FINE * largest:
         short = len(scale.unit) <= _LONGEST_UNIT
