@@ -274,7 +274,8 @@ def _join(family: str, machines: int, seed: int) -> _Joined:
     made = MachinePull(pull, np.ones(_COMMITS, dtype=bool), machines)
     at = seed % _SUITE
     changed = judge(made.with_change(at, joined[at].found_80))
-    return _Joined(float(np.median([each.found_80 for each in joined])), judge(made).worse.any(), changed.worse[at])
+    stated = float(np.median([each.found_80 for each in joined]))
+    return _Joined(stated, bool(judge(made).worse.any()), bool(changed.worse[at]))
 
 
 def joined_rows(pool: ProcessPoolExecutor, comparisons: int) -> Iterator[Row]:

@@ -42,4 +42,4 @@ def best_slope(
     found = lib.kp_best_slope(values, values.size, begins, begins.size, ends, rates, count, slope, explained)
     if found < 0:
         raise MemoryError
-    return (*slope.tolist(), explained.item()) if found else None
+    return (int(slope[0]), int(slope[1]), explained.item()) if found else None

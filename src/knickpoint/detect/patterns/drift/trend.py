@@ -8,7 +8,6 @@ the model count as if they were three away, so no outlier bends it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
