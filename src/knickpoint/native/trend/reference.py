@@ -75,7 +75,7 @@ def fit_levels(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
 
 
 def _moved(size: int, slopes: Slopes, rates: Floats) -> Floats:
-    """Return how far ``slopes`` move each value by their ``rates``."""
+    """Return the movement of each value by ``slopes`` at their ``rates``."""
     moved = np.zeros(size)
     for rate, column in zip(rates.tolist(), slope_columns(size, slopes), strict=True):
         moved += rate * column
