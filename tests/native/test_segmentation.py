@@ -91,7 +91,7 @@ def test_long_series_are_put_in_order_piece_by_piece_as_if_at_once(n: int) -> No
 
 @pytest.mark.parametrize("seed", [3, 4])
 def test_candidates_whose_own_levels_stay_are_judged_as_if_described_anew(seed: int) -> None:
-    values = random_series(seed, 120) + 3 * np.repeat(np.random.default_rng(seed).permutation(20), 6)
+    values: np.ndarray = random_series(seed, 120) + np.repeat(np.random.default_rng(seed).permutation(20) * 3.0, 6)
     found, expected = (find(values, BEYOND, np.inf, True) for find in (compiled, segmentation_reference.segment))
     assert found.indices.tolist() == expected.indices.tolist()
     assert np.allclose(found.scores, expected.scores, rtol=0, atol=1e-9)

@@ -7,7 +7,9 @@
 
    A tree of depth 4 is one line of the cache; nodes of doubles took 830 kB, and trees three tenths of the search
    instead of a fifth. Tried and left: gathering the nodes of sixteen trees (a read for each question), bit vectors of
-   leaves (QuickScorer visits more than the four nodes of a path here), floats (other answers at bounds that lie close).
+   leaves (QuickScorer visits more than the four nodes of a path here), floats (other answers at bounds that lie close),
+   permuting the leaves of a tree for four candidates at once (all leaves are read then, and reading is what takes the
+   time: 1.9 instead of 1.55 microseconds for one candidate, 2.4 instead of 2.9 for four).
  */
 
 #include "forest.h"

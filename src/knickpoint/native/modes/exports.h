@@ -11,10 +11,10 @@ enum { KP_MOST_LEVELS = 64 };
    visits to a mode that was left before, from which a stretch can be flipping. */
 enum { KP_LEAVING = 1, KP_STAYING = 9, KP_SHARE = 1, KP_FEWEST_RETURNS = 2 };
 
-/* Sort x[0..n) into at most m levels, of which there are at most KP_MOST_LEVELS. Each value gets the cheapest level: half
-   the squared distance in noise, at most furthest, and for each change of the level the price of a switch. Then each
-   level becomes the median of its values; so in turn, for a number of rounds. levels and labels get those that have
-   values, and their number is returned, -1 without memory. O(n m). */
+/* Sort x[0..n) into at most m levels, of which there are at most KP_MOST_LEVELS. Each value gets the cheapest level:
+   half the squared distance in noise, at most furthest, and for each change of the level the price of a switch. Then
+   each level becomes the median of its values; so in turn, for a number of rounds. levels and labels get those that
+   have values, and their number is returned, -1 without memory. O(n m). */
 int64_t kp_sort_into_modes(const double *x, int64_t n, double *levels, int64_t m, double noise, double furthest,
                            double change, int64_t rounds, int64_t *labels);
 
