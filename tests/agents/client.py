@@ -97,7 +97,7 @@ def with_http(address: str, work: Work[_Found], headers: Mapping[str, str] = {},
 
     async def connected() -> _Found:
         async with (
-            httpx2.AsyncClient(headers=dict(headers)) as sender,
+            httpx2.AsyncClient(headers=dict(headers), timeout=60) as sender,
             Client(streamable_http_client(f"{address.rstrip('/')}/mcp", http_client=sender), mode=mode) as client,
         ):
             return await work(client)
