@@ -5,7 +5,7 @@ import type uPlot from "uplot";
 import type { Status } from "../api/client";
 import { axisIndex, axisName, axisUnits, relativeBase, type ChartMark, type ChartView } from "./chart-data";
 import { drawBeyond } from "./beyond";
-import { drawInterval } from "./change-interval";
+import { drawInterval, drawSides, sidesOf } from "./change-interval";
 import type { Palette } from "./palette";
 import { drawDriftIntervals, drawDrifts, drawModes, levelsBeside, type PatternDrawing } from "./patterns";
 import { positionAxis } from "./position-axis";
@@ -79,7 +79,11 @@ export function drawAboveValues(view: ChartView, plot: uPlot, colours: Palette):
   drawQuarantined(drawing);
   drawTickets(drawing);
   drawFindings(drawing);
-  for (const mark of view.marks) drawInterval(drawing, mark, colours);
+  const measured = view.lines[0]?.positions ?? [];
+  for (const mark of view.marks) {
+    drawSides(drawing, mark, colours, sidesOf(mark, measured, levelsBeside(view.levels, view.patterns)));
+    drawInterval(drawing, mark, colours);
+  }
   drawing.canvas.restore();
   drawBeyond(view, plot, colours);
   // The texts of changes stand in the strip above the plot, so they are not clipped.

@@ -56,6 +56,8 @@ export interface ChartMark {
   status: Status;
   direction: Direction;
   text: string;
+  /** The levels that its size is the difference of: medians of the values next to it. */
+  sides: { before: number; after: number } | undefined;
   /** Undefined where there are too few values to tell. */
   interval: ChartInterval | undefined;
   /** Later data no longer show it. */

@@ -117,6 +117,7 @@ export function markOf(finding: Finding, statement: Statement | undefined): Char
     suspects: statement?.likely?.basis === "bisected" ? 1 : suspects,
     status: finding.status,
     direction: finding.direction,
+    sides: { before: finding.before_level, after: finding.after_level },
     interval: levelInterval(finding),
     text: `${arrowOf(finding)} ${finding.size_text}`,
     gone: finding.condition === "gone",

@@ -29,6 +29,7 @@ export function missedMarks(missed: readonly MissedChange[]): ChartMark[] {
       status: "new" as const,
       direction: each.direction,
       text: `${arrow(each)} missed`,
+      sides: undefined,
       interval: undefined,
       gone: false,
       history: false,

@@ -58,7 +58,10 @@ export function marksOf(
 ): readonly ChartMark[] {
   const isAmong = (id: string) => summaries.find(({ change_points: found }) => found.includes(id)) === plotted;
   const marks = findings.flatMap((finding) => markOf(finding, statements?.[finding.change ?? ""]) ?? []);
-  return [...marks.map((mark) => (isAmong(mark.id) ? mark : { ...mark, interval: undefined })), ...missedMarks(missed)];
+  return [
+    ...marks.map((mark) => (isAmong(mark.id) ? mark : { ...mark, interval: undefined, sides: undefined })),
+    ...missedMarks(missed),
+  ];
 }
 
 export function failuresOf(

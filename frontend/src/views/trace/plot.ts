@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import type { ChangePoints } from "../../api/client";
+import { sidesOf } from "../../charts/change-interval";
 import { spansMagnitudes, type ChartRange, type Hovered } from "../../charts/chart-data";
 import "../../charts/overview-strip";
 import { pan, zoom } from "../../state/plot/zoom";
@@ -132,6 +133,11 @@ function renderLegend(context: TraceContext, changes: ChangePoints) {
         present.some((mark) => mark.history),
         "history",
         "history",
+      )}
+      ${entry(
+        present.some((mark) => sidesOf(mark, context.lines[0]?.positions ?? [], changes.regions).length > 0),
+        "sides",
+        "level next to a change",
       )}
       ${entry(
         present.some((mark) => mark.suspects > 1),
