@@ -11,11 +11,12 @@ import { statusRoute } from "../../routes/status";
 import { traceRoute } from "../../routes/trace";
 import { triageRoute } from "../../routes/triage";
 import { timestamp } from "../../templates/commit";
-import { commitLink, changeTable, saidOnce } from "../../templates/change-table";
+import { commitLink, changeTable } from "../../templates/change-table";
 import { longName } from "../../templates/trace-name";
 import { announcementWord } from "../../text/announcements";
 import { causeNote, conditionTag, statedHeadline } from "../../templates/finding";
 import { arrowOf, causeOf, changeCountsText } from "../../text/findings";
+import { dayText } from "../../text/dates";
 import { countText, grouped } from "../../text/numbers";
 import { commonParams, paramsOf, traceText } from "../../text/trace-names";
 
@@ -25,14 +26,14 @@ interface Figure {
   href: string;
   /** Whether a person should look at it if it is not zero. */
   urgent?: boolean;
-  /** Whether a zero says something: other figures are left out at zero. */
-  always?: boolean;
   note?: string;
 }
 
 export function renderFigures(overview: Overview, notices: readonly Notice[] | undefined, route: OverviewRoute) {
+  const figures = figuresOf(overview, notices, route.repository);
+  if (figures.length === 0) return nothing;
   return html`<ul class="figures" aria-label="What happened and what waits">
-    ${figuresOf(overview, notices, route.repository).map(
+    ${figures.map(
       ({ label, number, href, urgent, note }) =>
         html`<li class=${urgent && number > 0 ? "urgent" : ""}>
           <a href=${PUBLISHED !== undefined && SERVED.has(href) ? nothing : href}
@@ -46,7 +47,7 @@ export function renderFigures(overview: Overview, notices: readonly Notice[] | u
 }
 
 function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, repository: string): Figure[] {
-  const { announced, waiting, mine, canaries, quarantined, failing, devices } = overview;
+  const { announced, mine, canaries, quarantined, failing, devices } = overview;
   const announcedOf = (...kinds: AnnouncementKind[]): number =>
     kinds.reduce((sum, kind) => sum + (announced[kind] ?? 0), 0);
   const triage = (state: object): string => routeUrl({ ...triageRoute, repository, ...state });
@@ -65,21 +66,24 @@ function figuresOf(overview: Overview, notices: readonly Notice[] | undefined, r
   const moved = triage({ alertKind: "canary" });
   const most = { urgent: true, note: devices.length > 0 ? `of ${devices.length} in 7 days` : "" };
   return [
-    figure(regressed, "regression announced", "regressions announced", found, { always: true }),
+    figure(regressed, "regression announced", "regressions announced", found),
     figure(improved, "improvement announced", "improvements announced", better),
     figure(announcedOf("recovered", "fixed"), "recovered or fixed", "recovered or fixed", triage({ tab: "processed" })),
     figure(announcedOf("withdrawn"), "withdrawn", "withdrawn", triage({ tab: "gone" })),
-    figure(waiting, "to triage", "to triage", triage({}), { urgent: true, always: true }),
     figure(mine, "assigned to you", "assigned to you", triage({ tab: "processed" }), urgent),
     figure(canaries, "canary that moved", "canaries that moved", moved, urgent),
     figure(quarantined, "quarantined run", "quarantined runs", routeUrl(statusRoute), urgent),
     figure(stopped, "benchmark that stopped", "benchmarks that stopped", routeUrl(missingRoute), urgent),
-    figure(failing.length, "alert that fails", "alerts that fail", routeUrl(alertsRoute), {
-      urgent: true,
-      always: true,
-    }),
+    figure(failing.length, "alert that fails", "alerts that fail", routeUrl(alertsRoute), urgent),
     figure(lost.length, "device that was lost", "devices that were lost", routeUrl(statusRoute), most),
-  ].filter(({ number, always }) => number > 0 || always);
+  ].filter(({ number }) => number > 0);
+}
+
+/** What a quiet day says. */
+export function renderQuiet(since: string | undefined) {
+  return html`<p class="part">
+    Nothing needs you${since && html`, and nothing was announced since ${dayText(since)}`}.
+  </p>`;
 }
 
 /** Where figures lead that published pages do not have. */
@@ -138,11 +142,9 @@ function isTurned(kind: AnnouncementKind, { side }: Statement): boolean {
 
 export function renderNews({ news }: Overview, several: boolean) {
   if (news.length === 0) return nothing;
-  const all = news.map(({ trace }) => paramsOf(trace));
-  const common = commonParams(all);
+  const common = commonParams(news.map(({ trace }) => paramsOf(trace)));
   return html`<section class="part" aria-labelledby="news-title">
     <h2 id="news-title">News</h2>
-    ${saidOnce(all[0], common)}
     <div class="wide">
       <table class="records">
         <thead>
@@ -215,7 +217,6 @@ export function renderStart(overview: Overview, { repository }: OverviewRoute, s
 
 /** What history holds, where nothing else is to say: after an import, all changes are history. */
 export function renderHistory({ history, changes }: ChangeList, { repository }: OverviewRoute, several: boolean) {
-  if (history === 0) return nothing;
   return html`<section class="part" aria-labelledby="history-title">
     <h2 id="history-title">History holds ${countText(history, "change")}; nothing needs you</h2>
     <p class="faint">They were there before the first run. New results are compared with the newest levels.</p>

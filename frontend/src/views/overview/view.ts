@@ -16,7 +16,15 @@ import { directionKey } from "../../templates/finding";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { selectField } from "../../templates/select-field";
 import { dayText, timestampText } from "../../text/dates";
-import { renderFailing, renderFigures, renderHistory, renderNews, renderStart, renderTurning } from "./parts";
+import {
+  renderFailing,
+  renderFigures,
+  renderHistory,
+  renderNews,
+  renderQuiet,
+  renderStart,
+  renderTurning,
+} from "./parts";
 import "./repository-trends";
 
 const PERIODS: readonly (readonly [string, string])[] = [
@@ -109,13 +117,16 @@ export class OverviewView extends PageElement {
     const { value, error } = this.overview;
     const several = this.repositories.length > 1;
     const history = value && isQuiet(value) ? this.history.value : undefined;
-    return html`<div class="page-head"><h1>Overview</h1></div>
-      ${this.renderPinned()} ${this.renderTools()} ${error ? errorNotice(error, () => this.overview.reload()) : nothing}
+    return html`<div class="page-head">
+        <h1>Overview</h1>
+        ${this.renderTools()}
+      </div>
+      ${this.renderPinned()} ${error ? errorNotice(error, () => this.overview.reload()) : nothing}
       ${
         value
           ? html`${renderFailing(value)} ${renderStart(value, this.route, several)}
-            ${history ? renderHistory(history, this.route, several) : nothing}
-            ${history?.history ? nothing : renderFigures(value, this.notices.value, this.route)}
+            ${history && (history.history > 0 ? renderHistory(history, this.route, several) : renderQuiet(this.since))}
+            ${renderFigures(value, this.notices.value, this.route)}
             ${renderTurning(this.notices.value, this.route.repository)}`
           : error
             ? nothing
