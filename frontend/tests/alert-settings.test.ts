@@ -17,6 +17,7 @@ test("only settings that differ from the defaults are written", () => {
 });
 
 test("texts are quoted, whatever they hold", () => {
+  expect(alertToml("", {})).toBe("[alerts.NAME]\n");
   expect(alertToml('a "b"', { query: "x\\y\n\u007f" })).toBe('[alerts."a \\"b\\""]\nquery = "x\\\\y\\n\\u007f"\n');
 });
 

@@ -72,8 +72,9 @@ describe("the direction of a change in words", () => {
     expect(directedText("12 % higher", "unknown")).toBe("12 % higher");
   });
 
-  test("is always said where it is mixed", () => {
+  test("is said where it is mixed and the text does not name both sides", () => {
     expect(directedText("24 faster by up to 46 %; 1 larger by 0.49 %", "mixed")).toMatch(/, mixed$/);
+    expect(directedText("24 faster by up to 46 %; 1 slower by 9 %", "mixed")).not.toMatch(/mixed/);
   });
 });
 

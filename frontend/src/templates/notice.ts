@@ -4,6 +4,9 @@ import { html, nothing, type TemplateResult } from "lit";
 import { NEEDS_SERVER, type ApiError } from "../api/client";
 import { PUBLISHED } from "../api/published-data";
 
+/** The code of a request that stays wrong however often it is sent. */
+const INVALID = 422;
+
 /** An error: what went wrong, where, and what to do about it; with a button if it can be tried again. */
 export function errorNotice(error: ApiError, retry?: () => void): TemplateResult {
   // On published pages, what needs a server is no failure, and does not come back.
@@ -16,7 +19,7 @@ export function errorNotice(error: ApiError, retry?: () => void): TemplateResult
     <h2>${error.message}</h2>
     ${error.where ? html`<p class="faint">${error.where}</p>` : nothing}
     ${error.remedy ? html`<p>${error.remedy}</p>` : nothing}
-    ${retry ? html`<button class="button" @click=${retry}>Try again</button>` : nothing}
+    ${retry && error.code !== INVALID ? html`<button class="button" @click=${retry}>Try again</button>` : nothing}
   </div>`;
 }
 

@@ -89,5 +89,5 @@ function tomlValue(value: unknown): string {
 /** The section of an alert in knickpoint.toml. */
 export function alertToml(name: string, settings: AlertSettings): string {
   const lines = Object.entries(settings).map(([key, value]) => `${key} = ${tomlValue(value)}`);
-  return [`[alerts.${tomlText(name)}]`, ...lines, ""].join("\n");
+  return [`[alerts.${name ? tomlText(name) : "NAME"}]`, ...lines, ""].join("\n");
 }

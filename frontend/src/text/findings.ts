@@ -171,11 +171,12 @@ const directionWord: Record<Direction, string> = {
 };
 
 /** Texts that say by themselves whether a change is bad: "slower" does, "larger" does not. */
+const SAYS_BOTH = /slower.*faster|faster.*slower/;
 const SAYS_DIRECTION = /slower|faster|worse|better|nois|× the (time|rate)/;
 
-/** "0.5 % larger, worse": a size with the word for its direction, where the size does not say it; mixed is always said. */
+/** "0.5 % larger, worse": a size with the word for its direction, where the size does not say it. */
 export function directedText(text: string, direction: ChangeDirection): string {
-  if (direction === "mixed") return `${text}, mixed`;
+  if (direction === "mixed") return SAYS_BOTH.test(text) ? text : `${text}, mixed`;
   return direction === "unknown" || SAYS_DIRECTION.test(text) ? text : `${text}, ${directionWord[direction]}`;
 }
 

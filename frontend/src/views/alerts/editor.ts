@@ -293,27 +293,31 @@ export class AlertEditor extends PageElement {
     if (!this.effect) return nothing;
     return html`<section role="status" aria-label="Dry run">
       ${effectLine(this.effect)}
-      ${this.effect.alerts.map(
-        (preview) =>
-          html`<p>
-              <strong><bdi>${preview.name}</bdi></strong
-              >: ${previewText(preview)}
-            </p>
-            ${
-              preview.examples.length > 0
-                ? html`<ul>
-                    ${preview.examples.map(
-                      ({ trace, commit, size, relative_size }) =>
-                        html`<li>
-                          ${changeText({ size, relative_size, trace })}:
-                          <a href=${routeUrl(traceRoute(trace.id))}><bdi>${longName(traceText(trace.params))}</bdi></a>
-                          at ${commitLink(commit, trace.repository)}
-                        </li>`,
-                    )}
-                  </ul>`
-                : nothing
-            }`,
-      )}
+      ${this.effect.alerts
+        .filter(({ judged }) => judged > 0)
+        .map(
+          (preview) =>
+            html`<p>
+                <strong><bdi>${preview.name}</bdi></strong
+                >: ${previewText(preview)}
+              </p>
+              ${
+                preview.examples.length > 0
+                  ? html`<ul>
+                      ${preview.examples.map(
+                        ({ trace, commit, size, relative_size }) =>
+                          html`<li>
+                            ${changeText({ size, relative_size, trace })}:
+                            <a href=${routeUrl(traceRoute(trace.id))}
+                              ><bdi>${longName(traceText(trace.params))}</bdi></a
+                            >
+                            at ${commitLink(commit, trace.repository)}
+                          </li>`,
+                      )}
+                    </ul>`
+                  : nothing
+              }`,
+        )}
     </section>`;
   }
 }

@@ -51,7 +51,7 @@ export function renderHead({ change, gone }: ChangePage, mayDecide: boolean, act
       <p class="second">
         <bdi>${repository}</bdi> ${change.found ? html`<span>found ${timestamp(change.found)}</span>` : nothing}
         ${gone ? html`<span class="tag">gone</span>` : lead ? standing(lead) : nothing}
-        ${gone ? nothing : conditionTag(statement, repository)} ${history ? historyTag() : nothing}
+        ${gone ? nothing : conditionTag(statement, repository)} ${history && !isNew ? historyTag() : nothing}
         ${lead && !gone ? html`${kindTag(lead)} ${provisionalTag(lead)} ${alertTags(lead, change.alert_severity)}` : nothing}
         ${statement?.ticket ? html`<span>ticket ${ticketLink(statement.ticket)}</span>` : nothing}
         ${lead?.assignee ? html`<span>assigned to <bdi>${lead.assignee}</bdi></span>` : nothing}
@@ -72,7 +72,7 @@ export function renderHead({ change, gone }: ChangePage, mayDecide: boolean, act
           : nothing
       }
       ${small("Previous", "k", () => actions.step(-1))} ${small("Next", "j", () => actions.step(1))}
-      <a class="button small quiet" href=${routeUrl(listOf(change, gone))}>In triage</a>
+      <a class="button small" href=${routeUrl(listOf(change, gone))}>In triage</a>
     </div>
   </div>`;
 }

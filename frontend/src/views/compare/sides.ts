@@ -12,12 +12,15 @@ const BAR_HEIGHT = 18;
 const LEAST_REACH = 0.02;
 /** Beyond the reach of this share of the rows, bars are cut. */
 const REACHED = 0.9;
+/** A change by more than this always leaves its bar: beside it, others would be nothing. */
+const MOST_REACH = 1;
 
 /** What fills half of the drawing of a bar: nearly all changes of a table, so that one outlier does not flatten the others. */
 export function reachOf(rows: readonly JudgedBenchmark[]): number {
   const sizes = rows.flatMap(({ relative_size: size }) => (size === null ? [] : [Math.abs(size)]));
   sizes.sort((one, other) => one - other);
-  return Math.max(LEAST_REACH, (sizes[Math.ceil(sizes.length * REACHED) - 1] ?? 0) * 1.25);
+  const most = (sizes[Math.ceil(sizes.length * REACHED) - 1] ?? 0) * 1.25;
+  return Math.min(Math.max(LEAST_REACH, most), MOST_REACH);
 }
 
 /** A bar from no change to the change, with its 95 % interval as a line; an arrow shows that it goes on. */

@@ -143,7 +143,7 @@ function renderActions(context: TraceContext, finding: Finding) {
       ${label}
     </button>`;
   const asked = (label: string, key: string, kind: DecisionQuestion["kind"]) =>
-    html`<button class="button small quiet" title="${label} (${key})" @click=${() => ask(context, kind, finding)}>
+    html`<button class="button small" title="${label} (${key})" @click=${() => ask(context, kind, finding)}>
       ${label}
     </button>`;
   const explain = (): void => context.openExplanation(true, finding.suspect_range.position ?? undefined);
@@ -159,9 +159,7 @@ function renderActions(context: TraceContext, finding: Finding) {
     }
     ${
       PUBLISHED === undefined
-        ? html`<button class="button small quiet" title="What the method examined here (w)" @click=${explain}>
-            Why
-          </button>`
+        ? html`<button class="button small" title="What the method examined here (w)" @click=${explain}>Why</button>`
         : nothing
     }
   </div>`;

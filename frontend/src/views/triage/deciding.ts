@@ -106,7 +106,7 @@ export class Deciding {
     }
     // A merge takes changes as a whole, also those of which only some findings are selected.
     const all = toggleRows(NOTHING, layOutRows(changes, []), true);
-    const text = `Merged ${countText(changes.length, "commit")} into one change`;
+    const text = `Merged ${countText(changes.length, "change")} into one`;
     if (await regroup("merge", all, text)) this.page.clearSelection();
   }
 }

@@ -16,9 +16,9 @@ export function renderPager(context: TriageContext, data: ChangeList) {
   const options = sizes.map((number) => [String(number), `${number} on a page`] as const);
   return html`<nav class="pages" aria-label="Pages">
     ${renderLink(context, "Back", "[", data.page - 1, data.page > 1)}
-    <span>page ${data.page} of ${data.pages}, ${countText(data.total, "commit")}</span>
+    <span>page ${data.page} of ${data.pages}, ${countText(data.total, "change")}</span>
     ${renderLink(context, "Next", "]", data.page + 1, data.page < data.pages)}
-    ${selectField("Commits per page", String(size), options, (value) =>
+    ${selectField("Changes per page", String(size), options, (value) =>
       context.updateRoute({ size: Number(value), page: 1, at: "" }),
     )}
   </nav>`;

@@ -7,6 +7,7 @@ import { api, plotUrl, type Finding, type Suspects } from "../../api/client";
 import "../../components/bisection-panel";
 import type { BisectionPanel } from "../../components/bisection-panel";
 import { PageElement } from "../../page-element";
+import { changeRoute } from "../../routes/change";
 import { routeUrl } from "../../routes/routes";
 import { Resource } from "../../state/resource";
 import { shownTheme } from "../../state/theme";
@@ -75,7 +76,11 @@ export class PanelElement extends PageElement {
     const finding = memberOf(row);
     const commit = causeOf(change);
     return html`<aside aria-label="The current change" class="side">
-      <h2>${row.kind === "finding" ? pointSize(row.finding) : changeHeadline(change)}</h2>
+      <h2>
+        <a href=${routeUrl(changeRoute(change.id))}
+          >${row.kind === "finding" ? pointSize(row.finding) : changeHeadline(change)}</a
+        >
+      </h2>
       <p class="side-commit">
         ${commitHash(commit, change.repository)} ${longName(commit.subject)} ${date(commit.time)}
         ${causeNote(change.statement, change.suspect_range.commits)}

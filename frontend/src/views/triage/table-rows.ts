@@ -5,6 +5,7 @@ import type { Finding, Change, Status } from "../../api/client";
 import { findingSparkline } from "../../charts/sparkline";
 import "../../components/decision-log";
 import { PUBLISHED } from "../../api/published-data";
+import { changeRoute } from "../../routes/change";
 import { routeUrl } from "../../routes/routes";
 import type { Tab } from "../../routes/triage";
 import { checkState, selectionOfRow, type FindingRow, type ChangeRow, type Row } from "../../state/triage/rows";
@@ -116,7 +117,7 @@ function renderChange(context: TriageContext, row: ChangeRow, { index, current }
       @click=${(event: MouseEvent) => onRowClick(event, () => context.expandRow(row, !row.expanded))}
     >
       ${renderCheckbox(context, row, `Select ${findings} at ${commit.short} ${commit.subject}`)}
-      <td class="c-change">${changeHeadline(change)}</td>
+      <td class="c-change"><a href=${routeUrl(changeRoute(change.id))}>${changeHeadline(change)}</a></td>
       <td class="c-subject">${renderSubject(context, row, lead)}</td>
       <td class="c-date">${date(commit.time)}</td>
       <td class="c-hazard figure" title=${HAZARD_TITLE}>${hazardNumber(lead.hazard)}${largestHazard(change, lead)}</td>
@@ -144,8 +145,6 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
   const { repository, statement } = change;
   const commit = causeOf(change);
   const cause = renderCause(change, lead);
-  // That most changes have a single commit is not news: it stands small beside the hash.
-  const isOnly = statement?.likely?.basis === "only";
   const { tab } = context.route;
   return html`<div class="subject-line">
       <button
@@ -157,14 +156,13 @@ function renderSubject(context: TriageContext, row: ChangeRow, lead: Finding) {
         <span aria-hidden="true">›</span>
       </button>
       <span class="subject">${longName(commit.subject)}</span>
-      ${isOnly ? nothing : cause} ${change.history && tab !== "history" ? historyTag() : nothing}
-      ${alertTags(lead, change.alert_severity)}
+      ${change.history && tab !== "history" ? historyTag() : nothing} ${alertTags(lead, change.alert_severity)}
       ${kindTag(lead)}${conditionTag(statement, repository)}${change.certainty === "provisional" ? provisionalTag(lead) : nothing}
       ${lead.assignee ? html`<span class="tag" title="Assignee">${lead.assignee}</span>` : nothing}
     </div>
     ${heldLine(change.held)}
     <div class="second indent facts-line">
-      ${commitHash(commit, repository)}${isOnly ? cause : nothing}${renderFindCommit(context, row)}${
+      ${commitHash(commit, repository)}${cause}${renderFindCommit(context, row)}${
         commit.author ? html`<span>${commit.author}</span>` : nothing
       }<span class="when-narrow">${date(commit.time)}</span>
       <span class="when-medium">${hazard(lead.hazard)}</span>

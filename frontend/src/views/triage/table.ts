@@ -176,7 +176,7 @@ function renderFoot({ route, freshness, decides }: TriageContext, data: ChangeLi
     ${directionKey()}
     <span class="spring"></span>
     ${freshness ? html`<span>${freshnessText(freshness.alerts)}</span>` : nothing}
-    <span>${countText(data.total, "commit")}</span>
+    <span>${countText(data.total, "change")}</span>
   </p>`;
 }
 
