@@ -110,7 +110,7 @@ class Difference:
         return f"{part} in {lead.name}{place}{former}{more}; {total}."
 
     def _without_cause(self, total: str) -> str:
-        """Describe a change without a named function: all are within their scatter, or it has many small parts."""
+        """A change without a named function: all are within their scatter, or it has many small parts."""
         known = [each for each in self.functions if each.state is CostState.MINOR]
         if known and self._explained >= _EXPLAINED:
             return f"The change is spread over {counted(len(known), 'function')}, each with a small part; {total}."
