@@ -20,10 +20,10 @@ from knickpoint.bisect.profiling import (
     read_profiler,
     record_profiles,
 )
-from knickpoint.bisect.search.problem import Posterior
 from knickpoint.bisect.settings import RecipeSettings
 from knickpoint.model.bisection import BisectionState, ProbeOutcome, ProbeResult, Target
 from knickpoint.model.errors import ConfigError, InputError
+from knickpoint.model.posterior import Posterior
 from knickpoint.profiles import read_profile
 
 RECIPE = RecipeSettings("test", measure=("python3", "bench.py", "--fast"), results=("out.json",), repeats=3)

@@ -16,12 +16,12 @@ from tests.instance.bisections.bisectable import CULPRIT, GOOD, Bisectable, Quic
 from knickpoint.bisect.coordinator import BisectionAnswer
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.runner import Workspace, run_probe
-from knickpoint.bisect.search.problem import Posterior
 from knickpoint.history import Git
 from knickpoint.instance import rank_new_suspects
 from knickpoint.instance.bisections import request_bisection, run_bisection
 from knickpoint.instance.bisections.runs import bisection_of, profile_found_commits
 from knickpoint.model.bisection import BisectionState, ProbeResult
+from knickpoint.model.posterior import Posterior
 from knickpoint.store.bisections import StoredBisection
 
 _PROFILER = """
