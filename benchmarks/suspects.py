@@ -27,8 +27,7 @@ from knickpoint.model.settlement import Certainty
 from knickpoint.profiles import Profile, difference, read_profile
 from knickpoint.store import RunWrite, create_store
 from knickpoint.watch.alert_run.run import run_alerts
-from knickpoint.watch.suspects.benchmark_words import contrast, count_words
-from knickpoint.watch.suspects.commit_facts import CommitFacts
+from knickpoint.watch.suspects.commit_facts import CommitFacts, contrast, count_words
 from knickpoint.watch.suspects.ranking import NONE, rank_suspects
 from knickpoint.watch.suspects.update import update_suspects
 from table import Reach, Row, finish

@@ -10,8 +10,7 @@ from knickpoint.demo.history import CHANGES, Change, plan
 from knickpoint.demo.measurement import make_repository
 from knickpoint.demo.textmill import BENCHMARKS
 from knickpoint.history import Git, read_touched_files
-from knickpoint.watch.suspects.benchmark_words import contrast, count_words
-from knickpoint.watch.suspects.commit_facts import CommitFacts
+from knickpoint.watch.suspects.commit_facts import CommitFacts, contrast, count_words
 from knickpoint.watch.suspects.ranking import rank_suspects
 
 

@@ -20,7 +20,7 @@ from knickpoint.model.change_point import Status
 from knickpoint.model.commit import Commit
 from knickpoint.model.suspects import SuspectFacts, Suspects
 from knickpoint.server import create_app
-from knickpoint.watch.suspects.benchmark_words import KeyWords, count_words
+from knickpoint.watch.suspects.commit_facts import KeyWords, count_words
 from knickpoint.watch.triage.decisions import Targets, decide
 
 CULPRIT = 22

@@ -25,7 +25,7 @@ from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import Instance, Worker, create_instance
 from knickpoint.model.errors import InputError
 from knickpoint.server import create_app
-from knickpoint.server.answer_cache import AnswerCache
+from knickpoint.server.reads import AnswerCache
 from knickpoint.store import Store, create_store, open_store
 from knickpoint.store.data_changes import HOUSEKEEPING
 from knickpoint.store.events import EventKind, FindingsChanged
@@ -149,14 +149,14 @@ def test_an_answer_that_failed_is_not_kept(store: Store) -> None:
 
 @pytest.mark.postgres
 def test_a_large_answer_is_not_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knickpoint.server.answer_cache._MOST_BYTES", 10)
+    monkeypatch.setattr("knickpoint.server.reads._MOST_BYTES", 10)
     kept, build = AnswerCache(), Builder()
     assert [kept.get(store, "question", build).json for _ in range(2)] == [b'{"entry":1}', b'{"entry":2}']
 
 
 @pytest.mark.postgres
 def test_the_oldest_of_many_answers_goes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knickpoint.server.answer_cache._MOST", 2)
+    monkeypatch.setattr("knickpoint.server.reads._MOST", 2)
     kept, build = AnswerCache(), Builder()
     for question in (1, 2, 1, 3, 1, 2):
         kept.get(store, question, build)
@@ -167,7 +167,7 @@ def test_the_oldest_of_many_answers_goes(store: Store, monkeypatch: pytest.Monke
 def test_the_oldest_answers_make_room_for_the_bytes_of_newer_ones(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("knickpoint.server.answer_cache._MOST_TOGETHER", 70)
+    monkeypatch.setattr("knickpoint.server.reads._MOST_TOGETHER", 70)
     kept, build = AnswerCache(), Builder()  # each answer has about 31 bytes
     for question in (1, 2, 3, 2, 3, 1):
         kept.get(store, question, build)

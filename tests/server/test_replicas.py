@@ -22,7 +22,7 @@ from knickpoint.ingest.sidecar import Sidecar
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
 from knickpoint.model.errors import StoreError
 from knickpoint.server import create_app
-from knickpoint.server.replica_reads import POSITION_COOKIE
+from knickpoint.server.reads import POSITION_COOKIE
 from knickpoint.server.routes import routers
 from knickpoint.store import Replicas, Store
 

@@ -17,7 +17,7 @@ from knickpoint.instance import Instance
 from knickpoint.model.errors import StoreError
 from knickpoint.model.judged_benchmark import NewestVerdict
 from knickpoint.model.step import Verdict
-from knickpoint.plots.axes import thin
+from knickpoint.plots.shapes import thin
 from knickpoint.server import create_app
 
 

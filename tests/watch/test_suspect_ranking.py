@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.suspects import CommitFiles, Suspect, TouchedFile
-from knickpoint.watch.suspects.benchmark_words import BenchmarkWords, contrast, count_words, words_of
-from knickpoint.watch.suspects.commit_facts import CommitFacts
+from knickpoint.watch.suspects.commit_facts import BenchmarkWords, CommitFacts, contrast, count_words, words_of
 from knickpoint.watch.suspects.ranking import largest_share, rank_suspects
 from knickpoint.watch.suspects.update import MOST_CANDIDATES, candidates_of
 

@@ -14,7 +14,7 @@ from knickpoint.calc import FORMULA_SIGN, parse
 from knickpoint.calc.grammar import LONGEST
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.params import MAXIMUM_KEY_BYTES
-from knickpoint.plots.axes import thin
+from knickpoint.plots.shapes import thin
 from knickpoint.store import Store
 from knickpoint.watch.formula_traces import calculate_traces
 

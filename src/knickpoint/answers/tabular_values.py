@@ -28,7 +28,7 @@ from knickpoint.model.errors import QueryError
 from knickpoint.model.params import decode_key
 from knickpoint.model.quantity_text import trace_name
 from knickpoint.model.query import parse_query
-from knickpoint.plots.axes import thin
+from knickpoint.plots.shapes import thin
 from knickpoint.store import Store, export
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection

@@ -16,7 +16,7 @@ from knickpoint.budget import check_values
 from knickpoint.model.commit import Line
 from knickpoint.model.errors import InputError
 from knickpoint.model.summary import MEDIAN, Summary
-from knickpoint.plots.axes import thin
+from knickpoint.plots.shapes import thin
 from knickpoint.store import Store
 from knickpoint.watch.detection.commit_values import read_summaries
 

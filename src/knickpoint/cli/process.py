@@ -21,15 +21,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, Self
 
 import click
 
 from knickpoint.cli.exit_codes import FAILED
-from knickpoint.instance import Instance, Worker
-from knickpoint.instance.config.settings import LogChoice, MonitoringSettings
 from knickpoint.model.errors import StoreError
 from knickpoint.model.plain_text import counted
+
+if TYPE_CHECKING:
+    from knickpoint.instance import Instance, Worker
+    from knickpoint.instance.config.settings import MonitoringSettings
 
 _WORK: Final = logging.getLogger("knickpoint.work")
 
@@ -76,6 +78,8 @@ def begin_log(settings: MonitoringSettings) -> AboutWork:
     As text, lines about work go to the standard output, and warnings of loggers to the standard error. As JSON,
     everything goes to the standard output.
     """
+    from knickpoint.instance.config.settings import LogChoice
+
     if settings.log is LogChoice.TEXT:
         return _text_line
     handler = logging.StreamHandler(sys.stdout)
@@ -85,6 +89,22 @@ def begin_log(settings: MonitoringSettings) -> AboutWork:
     root.setLevel(logging.WARNING)
     logging.getLogger("knickpoint").setLevel(logging.INFO)
     return _json_line
+
+
+@contextmanager
+def interrupted_by_end() -> Iterator[None]:
+    """Have SIGTERM interrupt as Ctrl-C does while a ``with`` lasts, so that what runs ends in order.
+
+    By default it would kill the process: in the middle of a round of a worker, or of a line of a journal.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 _MARGIN_SECONDS: Final = 1.0

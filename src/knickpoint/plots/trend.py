@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from knickpoint.model.change_point import Direction
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quantity_text import change_text, levels_text
-from knickpoint.plots.axes import ValueAxis, thin, value_axis
 from knickpoint.plots.shapes import (
     Anchor,
     Box,
@@ -25,9 +24,12 @@ from knickpoint.plots.shapes import (
     Shape,
     Text,
     Theme,
+    ValueAxis,
     palette_of,
     text_width,
+    thin,
     trimmed,
+    value_axis,
 )
 
 USUAL_SIZE: Final = (600, 260)

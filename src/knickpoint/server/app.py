@@ -17,14 +17,13 @@ from knickpoint.instance import Config, Instance
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import ConfigError
 from knickpoint.model.service_part import ALL_PARTS, ServicePart
-from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.api_reference import add_api_page
 from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers, check_parameters, check_texts, describe_texts
 from knickpoint.server.link_pages import add_link_pages
 from knickpoint.server.process_metrics import ProcessMetrics, RequestMetricsMiddleware
-from knickpoint.server.replica_reads import OwnWrites, PrimaryInstead
+from knickpoint.server.reads import AnswerCache, OwnWrites, PrimaryInstead
 from knickpoint.server.request_guard import RequestGuard
 from knickpoint.server.request_limits import RequestLimits, limit_request
 from knickpoint.server.request_origin import AuditAddress, ForwardedHeaders, RequestIds

@@ -21,7 +21,7 @@ from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.model.access import Caller, Permission
 from knickpoint.model.errors import KnickpointError, NotSignedInError
 from knickpoint.server.callers import caller_of
-from knickpoint.server.replica_reads import reading_instance
+from knickpoint.server.reads import reading_instance
 
 if TYPE_CHECKING:
     from starlette.types import Scope

@@ -34,7 +34,7 @@ from knickpoint.model.errors import (
     StoreError,
 )
 from knickpoint.server.process_metrics import RequestMetrics
-from knickpoint.server.replica_reads import note_lost_replica
+from knickpoint.server.reads import note_lost_replica
 from knickpoint.server.request_guard import SEND_LESS
 from knickpoint.server.request_origin import HEADER, request_id
 

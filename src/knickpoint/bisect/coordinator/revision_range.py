@@ -11,8 +11,7 @@ from knickpoint.model.commit import Commit
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.suspects import CommitFiles
-from knickpoint.watch.suspects.benchmark_words import BenchmarkWords, count_words
-from knickpoint.watch.suspects.commit_facts import CommitFacts
+from knickpoint.watch.suspects.commit_facts import BenchmarkWords, CommitFacts, count_words
 from knickpoint.watch.suspects.ranking import rank_suspects
 
 _SHOWN = 12

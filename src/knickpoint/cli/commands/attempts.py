@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, measuring_options
-from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.options import instance_option, minimum_effect_option
+from knickpoint.cli.process import interrupted_by_end
 from knickpoint.cli.terminal import announcer, note
 from knickpoint.model.errors import InputError
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.commands.bisect.options import SearchOptions, false_positives_option, measuring_options
-from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
+from knickpoint.cli.process import interrupted_by_end
 from knickpoint.cli.terminal import announcer, note
 from knickpoint.model.errors import InputError
 from knickpoint.model.plain_text import counted

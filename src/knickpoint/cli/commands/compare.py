@@ -15,10 +15,10 @@ from knickpoint.cli.commands.bisect.options import (
     measuring_options,
     profiler_options,
 )
-from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import fail_on_option, instance_option, job_name_option, minimum_effect_option
 from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.cli.process import interrupted_by_end
 from knickpoint.cli.terminal import announcer
 from knickpoint.model.errors import InputError
 

@@ -1,4 +1,4 @@
-"""``knick export``: write the points, one row each."""
+"""``knick export`` and ``publish``: write the points, one row each, or the dashboard with its data as files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.query import Query
     from knickpoint.store import Store
+
 
 _MOST_NAMED: Final = 20
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
@@ -143,7 +145,7 @@ def _write_profiles(store: Store, repositories: Sequence[Repository], directory:
     help="Write the profiles into this new directory in place of the points; knick import reads it.",
 )
 @instance_option
-def command(
+def export(
     *,
     profiles: Path | None,
     output: str,
@@ -180,3 +182,69 @@ def command(
         _check_whole(opened.store, damage)
     if path is not None:
         note(f"Wrote {counted(count, 'point')} to {path}.")
+
+
+@click.command("publish")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--repository", "names", multiple=True, metavar="NAME", help="A repository to publish; can be repeated.")
+@click.option("--all", "everything", is_flag=True, help="Publish all repositories of the instance.")
+@click.option("--badges/--no-badges", default=True, show_default=True, help="Write a badge for each trace.")
+@click.option("--address", default="", metavar="URL", help="The address of the pages, from which chats load pictures.")
+@instance_option
+def publish(
+    directory: Path, *, names: tuple[str, ...], everything: bool, badges: bool, address: str, instance: str | None
+) -> None:
+    """Write the dashboard into DIRECTORY, to be read without a server of Knickpoint.
+
+    Any web server can serve the directory, in any place, such as GitHub Pages. Pages are a read-only copy of the
+    instance. A second run replaces them; a directory with other files is refused.
+
+    Everybody who can open the pages reads all values of the repositories. With several, choose by --repository or
+    --all. Mail addresses, notes of decisions and assignees are left out.
+
+    changes/R12.html is a page to share in a chat: it shows a sentence and a picture there, and leads to the change.
+    """
+    from knickpoint.publish import Chosen, publish
+
+    with open_chosen_instance(instance) as opened:
+        require_results(opened)
+        known = [repository.name for repository in opened.store.commits.repositories()]
+        chosen = Chosen(_choose(known, names, everything=everything), datetime.now(UTC), badges, _checked(address))
+        done = publish(opened, directory, chosen)
+    note(
+        f"Wrote {directory}: {counted(done.traces, 'trace')}, {counted(done.commits, 'commit')}, "
+        f"{counted(done.files, 'file')}, "
+        f"{done.size / 1e6:.2f} MB ({done.compressed / 1e6:.2f} MB compressed)."
+    )
+
+
+def _checked(address: str) -> str:
+    """Refuse an address that a chat could not load a picture from.
+
+    Raises:
+        InputError: it does not begin with http:// or https://.
+    """
+    if address and not address.startswith(("https://", "http://")):
+        raise InputError(
+            f"not a web address: {address!r}", where="--address", remedy="Write it as https://ada.github.io/engine."
+        )
+    return address
+
+
+def _choose(known: list[str], names: tuple[str, ...], *, everything: bool) -> list[str]:
+    """Return the names of the repositories to publish.
+
+    Raises:
+        InputError: there are several and none is chosen, or both options are given.
+    """
+    if everything and names:
+        raise InputError("both are given", where="--all, --repository", remedy="Give one of them.")
+    if names:
+        return list(dict.fromkeys(names))
+    if len(known) > 1 and not everything:
+        raise InputError(
+            f"there are {len(known)} repositories",
+            where="--repository",
+            remedy=f"Name those to publish ({', '.join(known)}), or use --all.",
+        )
+    return known

@@ -1,9 +1,9 @@
-"""``knick missing``: list what should have results and has none, and accept renames."""
+"""``knick missing`` and ``canaries``: results that should be there, and results that are held back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from knickpoint.answers.missing import MissingAnswer
     from knickpoint.instance import Instance
     from knickpoint.model.commit import Repository
+    from knickpoint.model.quarantine import QuarantineState
+    from knickpoint.store import Store
     from knickpoint.watch.absence.missing_data import MissingEntry
 
 
@@ -51,7 +53,7 @@ _RENAMES = (
 @instance_option
 @format_option
 @click.pass_context
-def command(context: click.Context, instance: str | None, output: OutputFormat) -> None:
+def missing(context: click.Context, instance: str | None, output: OutputFormat) -> None:
     """List jobs, series and commits whose results are overdue by their usual schedule.
 
     A series is missing when its silence is longer than twice its longest recent gap. Series that stopped together,
@@ -70,7 +72,7 @@ def command(context: click.Context, instance: str | None, output: OutputFormat) 
             return
         for repository in opened.store.commits.repositories():
             found = find_missing(opened, repository)
-            rows += _rows(opened, repository, found.entries)
+            rows += _missing_rows(opened, repository, found.entries)
     show(_LIST, rows, output, empty="Nothing is missing.")
 
 
@@ -81,7 +83,7 @@ def _answers(opened: Instance) -> list[MissingAnswer]:
     return list_missing(opened, VisibleRepositories.to_local_user(opened.store), "", traces=None)
 
 
-def _rows(opened: Instance, repository: Repository, entries: tuple[MissingEntry, ...]) -> Iterator[Row]:
+def _missing_rows(opened: Instance, repository: Repository, entries: tuple[MissingEntry, ...]) -> Iterator[Row]:
     slots = sorted({each.last for each in entries if each.last >= 0})
     commits = {each.slot: each.commit for each in opened.store.commits.get(repository, slots)}
     for each in entries:
@@ -108,7 +110,7 @@ def _what(entry: MissingEntry) -> str:
     return " ".join(entry.params) or ("everything" if not entry.traces else "several series")
 
 
-@command.command("renames")
+@missing.command("renames")
 @instance_option
 @format_option
 def renames(instance: str | None, output: OutputFormat) -> None:
@@ -147,7 +149,7 @@ def renames(instance: str | None, output: OutputFormat) -> None:
     show(_RENAMES, rows, output, empty="No likely or accepted renames.")
 
 
-@command.command("rename")
+@missing.command("rename")
 @click.argument("old")
 @click.argument("new")
 @click.option("--undo", is_flag=True, help="Withdraw an accepted rename.")
@@ -171,3 +173,105 @@ def rename(*, old: str, new: str, undo: bool, instance: str | None) -> None:
         change(opened.store, repository, before, after, who=local_caller().name)
     verb = "no longer continues" if undo else "continues"
     note(f"{after.key} {verb} {before.key}; the next run judges again.")
+
+
+_COLUMNS: Final = (
+    Column("id"),
+    Column("repository"),
+    *(Column(name) for name in ("commit", "machine", "state", "traces", "reason", "since", "until", "outcome")),
+)
+_HEALTH: Final = (
+    Column("canary"),
+    Column("trace"),
+    Column("machine", text=lambda name: name or "–"),
+    Column("judged"),
+    Column("moved"),
+    Column("noise", text=lambda share: figure_text(share, ".1%") if share is not None else "–"),
+    Column("useless", "ignored because", text=lambda text: text or "–"),
+)
+
+
+@click.group("canaries", invoke_without_command=True)
+@click.option("--all", "everything", is_flag=True, help="Include ended ones.")
+@instance_option
+@format_option
+@click.pass_context
+def canaries(context: click.Context, *, everything: bool, instance: str | None, output: OutputFormat) -> None:
+    """List the quarantined results: a canary, or a fact of their machine, changed."""
+    if context.invoked_subcommand:
+        return
+    from knickpoint.model.quarantine import QuarantineState
+
+    states = [each for each in QuarantineState if everything or each.withholds]
+    with open_chosen_instance(instance) as opened:
+        if output is OutputFormat.TEXT:
+            rows = list(_quarantine_rows(opened.store, states))
+            show(_COLUMNS, rows, output, empty="No results are quarantined.")
+            return
+        from knickpoint.answers.quarantines import QuarantineAnswer, list_quarantines
+        from knickpoint.answers.visible_repositories import VisibleRepositories
+
+        visible = VisibleRepositories.to_local_user(opened.store)
+        show_answers(QuarantineAnswer, list_quarantines(visible, "", states, limit=None), output)
+
+
+def _quarantine_rows(store: Store, states: Collection[QuarantineState]) -> Iterator[Row]:
+    for repository in store.commits.repositories():
+        found = store.quarantines.all(repository, states=states)
+        commits = {each.slot: each.commit.hash for each in store.commits.get(repository, [q.slot for q in found])}
+        for each in found:
+            yield {
+                "id": f"Q{each.id}",
+                "repository": repository.name,
+                "commit": commits.get(each.slot, "")[:10],
+                "machine": each.machine or "–",
+                "state": each.state.value,
+                "traces": each.traces,
+                "reason": each.reason,
+                "since": each.since.isoformat(timespec="seconds"),
+                "until": each.until.isoformat(timespec="seconds"),
+                "outcome": f"{each.outcome} ({each.who})" if each.who else each.outcome or "–",
+            }
+
+
+@canaries.command("lift")
+@click.argument("number")
+@click.option("--reason", required=True, help="Why the results count; the audit log has it.")
+@instance_option
+def lift(number: str, reason: str, instance: str | None) -> None:
+    """Let quarantined results count after all; NUMBER is Q3 or 3."""
+    from knickpoint.access.local_user import local_caller
+    from knickpoint.watch.quarantine.update import lift_quarantine
+
+    digits = number.removeprefix("Q").removeprefix("q")
+    if not (digits.isascii() and digits.isdigit()):
+        raise InputError(f"{number!r} is not an id of a quarantine", remedy="Write Q3 or 3; see knick canaries.")
+    with open_chosen_instance(instance) as opened:
+        store = opened.store
+        owner = store.quarantines.get(int(digits)).quarantine.repository_id
+        repository = next(each for each in store.commits.repositories() if each.id == owner)
+        lifted = lift_quarantine(store, repository, int(digits), who=local_caller().name, reason=reason)
+    note(f"Q{lifted.id} is lifted; the next knick run judges {counted(lifted.traces, 'trace')} anew.")
+
+
+@canaries.command("health")
+@instance_option
+@format_option
+def health(instance: str | None, output: OutputFormat) -> None:
+    """List the usefulness of each canary on each machine; one that moves all the time is ignored."""
+    from knickpoint.instance import canary_health
+
+    with open_chosen_instance(instance) as opened:
+        rows: list[Row] = [
+            {
+                "canary": each.trace.canary,
+                "trace": each.trace.key,
+                "machine": each.machine,
+                "judged": each.judged,
+                "moved": each.episodes,
+                "noise": None if each.noise != each.noise else each.noise,  # nan where it is unknown
+                "useless": each.useless,
+            }
+            for each in canary_health(opened)
+        ]
+    show(_HEALTH, rows, output, empty="There are no canaries: see [canaries.NAME] in knickpoint.toml.")

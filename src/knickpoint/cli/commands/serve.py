@@ -1,10 +1,11 @@
-"""``knick serve`` and ``worker``: run the parts of an instance, the API with the dashboard, a worker, imports."""
+"""``knick serve``, ``worker`` and ``mcp``: run the parts of an instance: the API, a worker, tools for an AI agent."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,10 @@ import click
 
 from knickpoint.cli.exit_codes import FAILED
 from knickpoint.cli.options import NO_RESULTS, instance_option, open_chosen_instance
-from knickpoint.cli.process import collecting_later, limit_retained_memory
+from knickpoint.cli.process import collecting_later, interrupted_by_end, limit_retained_memory
 from knickpoint.cli.terminal import note
+from knickpoint.model.access import Permission
+from knickpoint.model.errors import InputError
 from knickpoint.model.service_part import ALL_PARTS, ServicePart, joined_parts, parse_parts
 
 if TYPE_CHECKING:
@@ -36,23 +39,6 @@ def _working(
         WorkThread(instance, Worker(instance, announce=announce, parts=parts, measures=measures), announce) as thread,
     ):
         yield thread
-
-
-@contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Have SIGTERM end the program as Ctrl-C does, while a ``with`` lasts.
-
-    The server raises the signal again after it has closed. By default SIGTERM would then kill the process, and the
-    worker in the middle of its round.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _warm_up(instance: Instance, announce: Announce) -> None:
@@ -142,7 +128,7 @@ def _serve(
             for each in stops:
                 each()
 
-        with _sigterm_as_interrupt(), suppress(KeyboardInterrupt):
+        with interrupted_by_end(), suppress(KeyboardInterrupt):
             if ServicePart.API not in parts and port is None:
                 begin()
                 threading.Event().wait()
@@ -237,3 +223,49 @@ def worker(*, once: bool, retry_events: bool, instance: str | None) -> None:
                 stop.wait()
                 drain.begin()
             drain.end()
+
+
+_OPENED = (Permission.DECIDE, Permission.MEASURE)
+
+
+def _read_allowed(texts: Sequence[str]) -> frozenset[Permission]:
+    """Return the permissions that ``--allow`` names.
+
+    Raises:
+        InputError: one of them is unknown.
+    """
+    names = {name.strip() for text in texts for name in text.split(",")}
+    known = {permission.value: permission for permission in _OPENED}
+    for name in sorted(names - known.keys()):
+        raise InputError(f"{name!r} cannot be allowed", where="--allow", remedy=f"Allow {' or '.join(known)}.")
+    return frozenset(known[name] for name in names)
+
+
+@click.command("mcp")
+@click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    metavar="decide,measure",
+    help="Let the agent do more than read: decide about changes, start bisections and attempts. Default: only read.",
+)
+@click.option("--instructions", is_flag=True, help="Print instructions for an agent, and exit.")
+@instance_option
+def mcp(*, allowed: tuple[str, ...], instructions: bool, instance: str | None) -> None:
+    """Serve an instance to an AI agent on this machine, by the Model Context Protocol over standard input and output.
+
+    The client of the agent starts this command. The tools list and explain changes, read values, compare commits, judge
+    results, and show bisections. `knick serve` has the same tools for other machines, at /mcp.
+    """
+    if instructions:
+        from knickpoint.agents import read_instructions
+
+        click.echo(read_instructions(), nl=False)
+        return
+    permissions = _read_allowed(allowed)
+    from knickpoint.agents import begin_session, serve_stdio
+
+    with open_chosen_instance(instance) as opened:
+        from knickpoint.access.local_user import local_caller
+
+        asyncio.run(serve_stdio(begin_session(opened, local_caller(), permissions, local=True)))

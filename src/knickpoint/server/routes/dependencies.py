@@ -15,9 +15,8 @@ from starlette.requests import HTTPConnection
 from knickpoint.answers.base import Answer, ChangeId
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import Instance
-from knickpoint.server.answer_cache import AnswerCache
 from knickpoint.server.callers import Reader
-from knickpoint.server.replica_reads import reading_instance
+from knickpoint.server.reads import AnswerCache, reading_instance
 from knickpoint.store import Store
 
 _P = ParamSpec("_P")

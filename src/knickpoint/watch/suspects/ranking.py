@@ -21,8 +21,7 @@ from knickpoint.model.plain_text import counted, plain_line
 from knickpoint.model.settlement import Certainty
 from knickpoint.model.suspects import Suspect
 from knickpoint.watch.changes.groups import location_weight
-from knickpoint.watch.suspects.benchmark_words import BenchmarkWords, similarities
-from knickpoint.watch.suspects.commit_facts import CommitFacts
+from knickpoint.watch.suspects.commit_facts import BenchmarkWords, CommitFacts, similarities
 
 
 class Feature(Enum):

@@ -24,8 +24,7 @@ from knickpoint.store.findings.statements import RankedChange
 from knickpoint.store.profiles import StoredCause
 from knickpoint.store.traces.traces import Traces
 from knickpoint.watch.lines import Lines
-from knickpoint.watch.suspects.benchmark_words import KeyWords, contrast, count_words
-from knickpoint.watch.suspects.commit_facts import CommitFacts
+from knickpoint.watch.suspects.commit_facts import CommitFacts, KeyWords, contrast, count_words
 from knickpoint.watch.suspects.machine import chance_of_machine, find_machine_change
 from knickpoint.watch.suspects.ranking import NONE, rank_suspects
 

@@ -18,10 +18,10 @@ from knickpoint.cli.arguments import read_change
 from knickpoint.cli.commands.bisect.answer import LiveView, render_answer
 from knickpoint.cli.commands.bisect.bisections import commits_of, reproduce_line, stored_answer
 from knickpoint.cli.commands.bisect.options import SearchOptions
-from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import open_chosen_instance
 from knickpoint.cli.output import OutputFormat
+from knickpoint.cli.process import interrupted_by_end
 from knickpoint.cli.terminal import note
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
@@ -112,7 +112,7 @@ def change_cost(text: str, options: SearchOptions, instance: str | None, output:
         InputError: as :func:`bisect_change`.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.cli.commands.bisect.estimate import PlannedSearch, render_dry_run
+    from knickpoint.cli.commands.bisect.dry_run import PlannedSearch, render_dry_run
     from knickpoint.instance.bisections import plan_bisection
     from knickpoint.instance.bisections.runs import bisection_from
     from knickpoint.instance.probes import WORKSPACE

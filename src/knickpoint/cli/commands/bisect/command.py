@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.bisect.runner.probe import CANNOT_START
-from knickpoint.cli.commands.bisect.estimate import WithSimulation
 from knickpoint.cli.commands.bisect.options import SearchOptions, profiler_options, search_options
-from knickpoint.cli.commands.bisect.search import interrupted_by_end
+from knickpoint.cli.commands.bisect.simulate import WithSimulation
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.options import instance_option
 from knickpoint.cli.output import OutputFormat, format_option
+from knickpoint.cli.process import interrupted_by_end
 from knickpoint.cli.terminal import note as print_note
 from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
@@ -89,7 +89,7 @@ def command(
 
     planned = prepare_search(search, options, instance)
     if dry_run:
-        from knickpoint.cli.commands.bisect.estimate import render_dry_run
+        from knickpoint.cli.commands.bisect.dry_run import render_dry_run
 
         click.echo(render_dry_run(planned.planned, output), nl=False)
         return

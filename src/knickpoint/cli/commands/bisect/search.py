@@ -1,14 +1,11 @@
-"""A search on this machine: the range, the recipe, where it works, its journal, and how it is interrupted."""
+"""A search on this machine: the range, the recipe, where it works, and its journal."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import signal
 import statistics
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,26 +23,9 @@ from knickpoint.model.params import decode_key, encode_key
 if TYPE_CHECKING:
     from knickpoint.bisect.job import DevicePool
     from knickpoint.bisect.runner import Workspace
-    from knickpoint.cli.commands.bisect.estimate import PlannedSearch
+    from knickpoint.cli.commands.bisect.dry_run import PlannedSearch
     from knickpoint.instance import Config
     from knickpoint.instance.bisections.requests import KnownChange
-
-
-@contextmanager
-def interrupted_by_end() -> Iterator[None]:
-    """Let SIGTERM interrupt like Ctrl-C: the commands end, the journal stays whole."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 _ID: Final = "search"
@@ -108,7 +88,7 @@ class Search:
     @property
     def planned(self) -> PlannedSearch:
         """The search as a dry run shows it."""
-        from knickpoint.cli.commands.bisect.estimate import PlannedSearch
+        from knickpoint.cli.commands.bisect.dry_run import PlannedSearch
 
         commits = (self.range.good, *self.range.commits)
         return PlannedSearch(self.bisection, commits, str(self.workspace), self._probe_seconds())

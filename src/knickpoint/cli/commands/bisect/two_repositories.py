@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from knickpoint.cli.commands.bisect.answer import render_answer, shown_value
-from knickpoint.cli.commands.bisect.search import interrupted_by_end
 from knickpoint.cli.exit_codes import INTERRUPTED
 from knickpoint.cli.output import OutputFormat
+from knickpoint.cli.process import interrupted_by_end
 from knickpoint.cli.terminal import announcer
 from knickpoint.history import Git, is_url
 from knickpoint.model.bisection import BisectionState

@@ -1,15 +1,22 @@
-"""Answers that are kept for as long as the store holds the same data, for lists that many people look at.
+"""Spare the primary of the store: answers that are kept while the data stay the same, and replicas that answer.
 
-An answer is kept with the id of the *snapshot* of the store that it was read from: equal ids mean equal data
-(:meth:`knickpoint.store.database.Database.snapshot_id`). So nobody gets an answer that a read of the store would not
-give, and who has just decided sees the decision. Whoever asks the same while it is being read waits for that answer.
+A list that many people look at is kept with the id of the *snapshot* of the store that it was read from: equal ids mean
+equal data (:meth:`knickpoint.store.database.Database.snapshot_id`). So nobody gets an answer that a read of the store
+would not give, and who has just decided sees the decision. Whoever asks the same while it is being read waits for that
+answer.
 
 What is kept is compressed once, in the thread of the request, and sent so to browsers, which take that.
+
+The answer to a write sets a cookie with the position of the log behind that write. A read that brings the cookie is
+answered by a replica that has come that far, else by the primary. The cookie outlives the time that a replica may be
+behind. A read whose replica is lost in the middle is made again, from the primary.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -19,11 +26,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel
-from starlette.requests import HTTPConnection
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from knickpoint.budget import remaining_seconds
+from knickpoint.instance import Instance
+from knickpoint.model.errors import KnickpointError, StoreError
 from knickpoint.store import Store
+from knickpoint.store.replicas import MOST_BEHIND_SECONDS
 
 _MOST: Final = 512
 _MOST_BYTES: Final = 1 << 19
@@ -134,3 +147,93 @@ class AnswerCache:
         _, answer = self._answers.pop(question)
         if answer.done() and not answer.cancelled():
             self._bytes -= len(answer.result().data)
+
+
+POSITION_COOKIE: Final = "knickpoint_position"
+_COOKIE_SECONDS: Final = round(3 * MOST_BEHIND_SECONDS)
+_DIGITS: Final = 19
+_NOWHERE: Final = 2**63 - 1
+"""A position that no replica reaches: the primary answers."""
+
+_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOG: Final = logging.getLogger("knickpoint.server")
+
+
+async def reading_instance(request: Request, instance: Instance) -> Instance:
+    """Return ``instance`` with the store that answers ``request``: for a read, a replica that has come far enough."""
+    if not instance.config.store.replicas or request.method not in _READS:
+        return instance
+    if getattr(request.state, "replica_lost", False):
+        return instance
+    store = await run_in_threadpool(instance.replicas.store_for, _position(request))
+    request.state.of_replica = store is not None
+    return instance if store is None else dataclasses.replace(instance, store=store)
+
+
+def note_lost_replica(request: Request, error: KnickpointError) -> None:
+    """Note where ``error`` is that of a replica which could not be read, before the error is answered."""
+    if isinstance(error, StoreError) and getattr(request.state, "of_replica", False):
+        request.state.replica_lost = True
+
+
+class PrimaryInstead:
+    """Make a read again, from the primary, where its replica was lost before the answer began."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["method"] not in _READS:
+            await self._app(scope, receive, send)
+            return
+        noted = scope.setdefault("state", {})
+        again = dict(scope)  # as it was before the routes wrote to it
+        begun = False
+
+        async def send_unless_lost(message: Message) -> None:
+            nonlocal begun
+            if begun or not noted.get("replica_lost"):
+                begun = True
+                await send(message)
+
+        await self._app(scope, receive, send_unless_lost)
+        if not begun and noted.get("replica_lost"):
+            _LOG.warning("%s is read from the primary: the connection to a replica was lost", scope["path"])
+            await self._app(again, receive, send)
+
+
+def _position(request: HTTPConnection) -> int:
+    """Return the position that a read must see; 0 for a cookie that is not a number, which this server never sets."""
+    given = request.cookies.get(POSITION_COOKIE, "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= _DIGITS else 0
+
+
+class OwnWrites:
+    """Tell the browser that wrote something how far a replica must have come to answer it."""
+
+    def __init__(self, app: ASGIApp, instance: Instance) -> None:
+        self._app = app
+        self._instance = instance
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["method"] in _READS:
+            await self._app(scope, receive, send)
+            return
+
+        async def send_position(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await self._add_position(message)
+            await send(message)
+
+        await self._app(scope, receive, send_position)
+
+    async def _add_position(self, message: Message) -> None:
+        try:
+            position = await run_in_threadpool(self._instance.replicas.written)
+        except StoreError as error:
+            _LOG.warning("the primary answers next, since the replica does not report its position: %s", error)
+            position = _NOWHERE
+        cookie = f"{POSITION_COOKIE}={position}; Path=/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Lax"
+        MutableHeaders(scope=message).append("set-cookie", cookie)
