@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 from typing import Final
 
@@ -228,12 +229,12 @@ def _go(program: _Program, scale: int) -> str:
 _RUNNER: Final = """import cProfile, sys, time
 out, *sys.argv = sys.argv[1:]
 code = compile(open(sys.argv[0]).read(), sys.argv[0], "exec")
-profiler = cProfile.Profile(time.process_time)
+profiler = cProfile.Profile(time.process_time, builtins=False)
 names = {"__name__": "__main__"}
 profiler.runctx(code, names, names)
 profiler.dump_stats(out)
 """
-"""cProfile on the clock of the processor: other programs of the machine take the time of the wall."""
+"""cProfile as ``--profiler cprofile`` has it: on the clock of the processor, without events of built-in functions."""
 
 _EXACT: Final = "instructions"
 _COUNTED: Final = re.compile(rb"I\s+refs:\s+([\d,]+)")
@@ -359,15 +360,15 @@ def _run(command: str, words: Mapping[str, str]) -> float:
     """Run a command; return the instructions that it counts, else the seconds of the processor that it takes."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     line = [word.format_map(words) for word in command.split()]
-    before = os.times()
+    before = getrusage(RUSAGE_CHILDREN)
     done = subprocess.run(
         line, check=True, capture_output=True, env={**os.environ, "PATH": path, "PYTHONHASHSEED": "0"}
     )
-    after = os.times()
+    after = getrusage(RUSAGE_CHILDREN)
     counted = _COUNTED.search(done.stderr)
     if counted:
         return float(counted[1].replace(b",", b""))
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _kept(tool: _Tool, sides: Sequence[_Program], folder: Path | None, count: int) -> _Recorded:
