@@ -299,7 +299,7 @@ def test_newest_values_are_judged_early_where_the_level_stays(watched: World) ->
 def test_a_worker_of_another_version_is_named(watched: World) -> None:
     line = watched.store.commits.line(watched.repository)
     shard = StoredShard(reference_of(watched), [QUICK], [line], [], np.arange(1), 1, version="0.0.1")
-    with pytest.raises(ServiceError, match=r"asked by 0\.0\.1"):
+    with pytest.raises(ServiceError, match=r"uses 0\.0\.1"):
         judge_stored_shard(shard)
 
 

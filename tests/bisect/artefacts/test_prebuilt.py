@@ -124,7 +124,7 @@ def test_a_bucket_is_read(worktree: Path) -> None:
 
 
 def test_a_location_without_the_commit_is_refused(worktree: Path) -> None:
-    with pytest.raises(ConfigError, match=r"has no \{commit\}"):
+    with pytest.raises(ConfigError, match=r"lacks \{commit\}"):
         fetch_prebuilt("https://ci.example.org/latest.tar", COMMIT, worktree, outgoing=RULE)
 
 

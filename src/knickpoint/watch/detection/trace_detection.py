@@ -127,7 +127,7 @@ def open_stored(reference: StoreReference, version: str) -> Store | UnreadStore:
     """
     if version != __version__:
         raise ServiceError(
-            f"a worker has Knickpoint {__version__}, and the run {version}",
+            f"a worker has Knickpoint {__version__}, but the run uses {version}",
             remedy="Install the same version on all workers.",
         )
     try:
