@@ -124,7 +124,8 @@ def test_the_commit_that_touches_the_function_becomes_the_first_suspect(slowed: 
     assert slowed.suspects().suspects[0].slot == 22
     profiled(slowed)
     first = slowed.suspects().suspects[0]
-    assert (first.slot, first.reasons[0]) == (25, "touches src/x1.py, and profiles show the change in helper")
+    assert first.slot == 25
+    assert first.reasons[0].startswith("touches src/x1.py, and profiles show the change in helper")
 
 
 def test_profiles_are_compared_once_until_there_are_others(slowed: Story, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,13 @@ def test_the_commit_that_touches_what_the_benchmark_is_named_after_comes_first_a
     assert first.reasons == ("touches src/parser.py, and benchmark=parse_large moved",)
 
 
+def test_two_reasons_about_one_file_name_it_once() -> None:
+    commits = [commit(0, "src/render.py"), commit(1, "src/parser.py")]
+    (first, _) = rank_suspects(commits, BENCHMARKS, none=0.15, slower={"src/parser.py": "read_row"})
+    said = "touches src/parser.py, and profiles show the change in read_row, and benchmark=parse_large moved"
+    assert first.reasons == (said,)
+
+
 def test_a_single_commit_is_as_certain_as_the_finding() -> None:
     assert [suspect.probability for suspect in ranked(commit(0, "src/parser.py"), none=0.15)] == [0.85]
 

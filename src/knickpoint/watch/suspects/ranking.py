@@ -153,7 +153,7 @@ def _rounded(probability: float) -> float:
 def _reasons(arguments: Sequence[_Argument], commit: CommitFacts) -> tuple[str, ...]:
     """Return the strongest reasons in words, the strongest first; then the place of the commit, if not in the range."""
     strongest = sorted(arguments, key=lambda argument: (-abs(argument.score), argument.feature.value))
-    reasons = [argument.reason for argument in strongest if argument.reason][:_MOST_REASONS]
+    reasons = _joined([argument.reason for argument in strongest if argument.reason][:_MOST_REASONS])
     if commit.distance:
         side = "before" if commit.distance < 0 else "after"
         reasons.append(
@@ -163,6 +163,18 @@ def _reasons(arguments: Sequence[_Argument], commit: CommitFacts) -> tuple[str, 
     if commit.files is None:
         reasons.append("its files are unknown")
     return tuple(reasons)
+
+
+def _joined(reasons: Sequence[str]) -> list[str]:
+    """Join reasons that begin alike, such as two about one touched file, so that the beginning is said once."""
+    joined: dict[str, str] = {}
+    for reason in reasons:
+        begin, separator, rest = reason.partition(", and ")
+        if separator and begin in joined:
+            joined[begin] += separator + rest
+        else:
+            joined[begin if separator else reason] = reason
+    return list(joined.values())
 
 
 # What speaks for and against the commits of a list.
