@@ -29,9 +29,10 @@ def stated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Surfaces,
 def words(said: Surfaces, stated: Statement) -> list[str]:
     """Return what a page says of a change wherever it shows it."""
     likely, present = stated.likely, stated.condition is ChangeCondition.PRESENT
+    both = "slower" in stated.headline and "faster" in stated.headline
     likelihood = "likely, " if likely and likely.basis is Basis.SUSPECT else ""
     return [
-        stated.headline + (", mixed" if stated.direction is ChangeDirection.MIXED else ""),
+        stated.headline + (", mixed" if stated.direction is ChangeDirection.MIXED and not both else ""),
         *([f"{likelihood}{likely.why}"] if likely else []),
         *([] if present else [stated.condition.value]),
         *([f"undone at {said.names[stated.undone_at][:10]}"] if not present and stated.undone_at >= 0 else []),

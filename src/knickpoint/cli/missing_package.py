@@ -12,6 +12,7 @@ _EXTRAS: Final = {
         "apprise",
         "authlib",
         "fastapi",
+        "h11",
         "jinja2",
         "joserfc",
         "prometheus_client",
