@@ -65,6 +65,7 @@ def test_a_plot_names_history_in_its_legend_and_in_the_list_of_changes(page: Pag
 def test_back_forward_and_reload_keep_the_place(page: Page, years: str, path: str) -> None:
     page.set_viewport_size({"width": 1024, "height": 300})
     page.goto(years + path)
+    page.wait_for_load_state("networkidle")  # what comes in later above the place would move it
     page.wait_for_function("() => document.documentElement.scrollHeight > 440")
     page.mouse.wheel(0, 120)
     page.wait_for_function("() => scrollY === 120")

@@ -51,7 +51,7 @@ def next_version(folder: Path, *, gentle: bool) -> Path:
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__", "static"))
     migration = copy / "store" / "migrations" / "versions" / f"{_NEXT}_region.py"
     migration.write_text(_MIGRATION.format(revision=_NEXT, before=HEAD, gentle=gentle))
-    table = copy / "store" / "tables" / "events.py"
+    table = copy / "store" / "tables" / "access.py"
     before = 'Column("machine", exact_text, nullable=False, server_default=""),\n'
     known = table.read_text()
     assert before in known
