@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from knickpoint.cli.arguments import find_change_points, find_trace, read_change
-from knickpoint.cli.evidence import json_ready
-from knickpoint.cli.explanation_text import explanation_lines, number_lines
 from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show, show_answers
 from knickpoint.cli.terminal import Verbosity, note, plain_json, verbosity
@@ -54,6 +52,8 @@ def explain(what: str, at: str | None, output: str, instance: str | None) -> Non
     likeliest candidate if there is none. TRACE is a trace key, or a query that matches one trace, such as
     benchmark=parse. P34 is a change point, and R12 a change, of which the first trace is explained.
     """
+    from knickpoint.cli.evidence import json_ready
+    from knickpoint.cli.explanation_text import explanation_lines, number_lines
     from knickpoint.instance.named_commits import known_revision
     from knickpoint.watch.explanation import explain_trace, find_trace_in
 
