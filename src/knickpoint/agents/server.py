@@ -105,8 +105,8 @@ def answer_call(session: Session, name: str, arguments: Mapping[str, object]) ->
     except ValidationError as error:
         return _answered(_refusal(name, error), is_error=True)
     except KnickpointError as error:
-        told = {"error": error.message, "where": error.where, "remedy": for_agent(error.remedy)}
-        return _answered(Reply(told), is_error=True)
+        refusal = {"error": error.message, "where": error.where, "remedy": for_agent(error.remedy)}
+        return _answered(Reply(refusal), is_error=True)
     except Exception:  # noqa: BLE001  # the agent is told; the log has it
         _LOG.exception("the tool %s failed", name if name in TOOLS else "of an unknown name")
         defect = Said("This is a defect of Knickpoint; its log has the details.")
@@ -173,5 +173,5 @@ async def answer_http(
         async with manager.run():
             await manager.handle_request(scope, receive, keep)
     except* ClientDisconnect:
-        status = 400  # the message is incomplete, and nobody reads the answer
+        status = 400  # the client has disconnected: the message is incomplete, and the response goes nowhere
     return status, headers, bytes(body)
