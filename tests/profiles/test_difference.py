@@ -153,6 +153,20 @@ def test_a_function_with_less_than_a_tenth_of_the_change_is_not_called_its_cause
     assert found.sentence.startswith("The profile does not show the measured change of +82 instructions: its total")
 
 
+def test_a_function_that_is_new_or_gone_is_no_cause_while_its_caller_may_have_had_its_cost() -> None:
+    def side(part: float) -> list[Profile]:
+        turns = (-40, 0, 40)
+        return [made({"main": 10, "main;a": 500 + turn - part, "main;a;part": part, "main;b": 500}) for turn in turns]
+
+    for before, after in ((0, 15), (15, 0)):
+        found = difference(side(before), side(after))
+        assert (_states(found), found.causes) == ({"part": "unsure"}, ())
+    slower = [made({"main": 10, "main;a": 500, "main;a;part": 15, "main;b": 500})] * 3
+    assert [
+        each.name for each in difference(slower, [made({"main": 10, "main;a": 500, "main;b": 500})] * 3).causes
+    ] == ["part"]
+
+
 def test_a_certain_change_whose_function_is_lost_in_the_scatter_names_none() -> None:
     def side(extra: float) -> list[Profile]:
         return [

@@ -20,7 +20,7 @@ _FALSE_CAUSES: Final = {True: 0.02, False: 0.01}
 _LOOKED_AT: Final = 1e-4
 """The share of the whole cost from which on a function is looked at."""
 _NEW: Final = 0.1
-"""A function with at most this share of its later cost before is new."""
+"""A function with at most this share of its later cost before is new, and of its earlier cost after is gone."""
 _ROUNDING: Final = 1e-9
 """The share of the largest cost below which a rest of a difference is an error of floating point."""
 
@@ -43,7 +43,7 @@ class CostState(Enum):
     CHARGED = "charged"
     """It costs more or less because of one caller, which has the difference."""
     UNSURE = "unsure"
-    """It is new, and what calls it does not cost more beyond its scatter: cost may have moved here."""
+    """It is new or gone, and what calls it changed within its scatter: cost may have moved between them."""
     UNCHANGED = "within scatter"
 
 
@@ -246,11 +246,13 @@ class Attribution:
         return min(lost, gained) if related and cancels else 0.0
 
     def _may_have_moved(self, row: int, change: CostChange, totals: Sequence[CostChange], whole: CostChange) -> bool:
-        """Whether a function is new, and neither what calls it nor the program costs more beyond the scatter."""
+        """Whether a function is new or gone, and neither what calls it nor the program changed like it for certain."""
         callers = self._callers.get(row, set())
-        if change.difference < 0 or change.before > _NEW * change.after or not callers:
+        less, more = sorted((change.before, change.after))
+        if less > _NEW * more or not callers:
             return False
-        return not any(each.low > 0 for each in (whole, *(totals[caller] for caller in callers)))
+        around = (whole, *(totals[caller] for caller in callers))
+        return not any(each.is_certain and each.difference * change.difference > 0 for each in around)
 
 
 def _means(costs: Sequence[Floats]) -> list[float]:
