@@ -226,3 +226,20 @@ def test_an_unknown_unit_with_an_exact_history_is_that_of_a_count() -> None:
     assert speed_sign("statements", Better.LOWER, [1200, 1200, 1199, 1300, 1300]) == 0
     assert speed_sign("statements", Better.LOWER, [1200, 1260, 1199, 1300, 1250]) == 1
     assert speed_sign("ms", Better.LOWER, [3, 3, 3, 4, 3]) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("machines", [3, 8])
+def test_a_machine_that_differs_in_each_benchmark_is_told_from_a_change_that_is_stated_as_detectable(
+    machines: int,
+) -> None:
+    rng, named, blamed = np.random.default_rng(7), 0, 0
+    for seed in range(20):
+        own = np.exp(0.04 * rng.standard_normal((20, machines + 1)))
+        past = own[:, rng.integers(0, machines, _COMMITS)]
+        plain = judged(own[:, -1], seed=seed, past=past, unlike=True, machines=machines)
+        blamed += Verdict.REGRESSED in verdicts(plain)
+        slower = one(1 + plain.judgements[0].detectable_relative)
+        found = judged(own[:, -1] * slower, seed=seed, past=past, unlike=True, machines=machines)
+        named += verdicts(found)[0] in {Verdict.REGRESSED, Verdict.UNSTABLE}
+    assert (named >= 16, blamed <= 1) == (True, True), (named, blamed)

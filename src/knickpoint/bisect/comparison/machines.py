@@ -2,7 +2,8 @@
 
 A machine changes all speeds by a common factor, which ``knick check`` takes out, and each benchmark by one of its own,
 which is the noise between machines. Few machines show it badly, so that of all benchmarks is mixed in (Smyth 2004). A
-check compares one run on another machine with a history of all of them.
+check compares one run on another machine with a history of all of them, from which it has to learn that noise: what it
+finds is simulated.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.bisect.comparison.calibration import BenchmarkState, CalibratedBenchmark
-from knickpoint.detect.family import speed_sign
+from knickpoint.detect.family import judge_moves, speed_sign
 from knickpoint.detect.family.common_move import FEWEST_TOGETHER, common_moves
 from knickpoint.detect.family.scale import common_variance
 from knickpoint.detect.outliers import student_quantile
@@ -25,8 +26,14 @@ from knickpoint.model.unit_names import Better
 
 _FEWEST: Final = 2
 _QUANTILE: Final = 0.9
+_POWERS: Final = (0.8, 0.95)
 _LARGEST: Final = 700.0
 """Logarithm beyond which a change is not a number."""
+
+_COMMITS: Final = 30
+_CHECKS: Final = 12
+_MOST_CHECKED: Final = 40
+"""Benchmarks of a simulated check, at most."""
 
 Array = NDArray[np.float64]
 Machine = Mapping[str, CalibratedBenchmark]
@@ -37,9 +44,10 @@ Machine = Mapping[str, CalibratedBenchmark]
 class JoinedBenchmark:
     """What comparisons can see of one benchmark on several machines; shares of its level, nan for what is unknown.
 
-    ``noise`` is that between machines beside their common factor. A check of one run on another machine finds changes
-    of ``found_80`` and ``found_95`` with that power; ``in_turns`` is what comparisons on the worst of the machines find
-    with 80 %, and ``between`` and ``builds`` are the noise of runs and builds there.
+    ``noise`` is that between machines beside their common factor. A check of one run on another machine, after 30
+    commits on these, finds changes of ``found_80`` and ``found_95`` with that power, infinite where it finds none;
+    ``in_turns`` is what comparisons on the worst of the machines find with 80 %, and ``between`` and ``builds`` are the
+    noise of runs and builds there.
     """
 
     trace: str
@@ -103,9 +111,21 @@ def join_machines(machines: Sequence[Machine], *, false_positives: float, limit:
     moves = common_moves(signs[speeds, None] * logs[speeds]) if enough else np.full(len(machines), np.nan)
     moves = np.nan_to_num(moves - np.nanmedian(moves)) if enough else np.zeros(len(machines))
     variance, freedom = _between(logs - signs[:, None] * moves, speeds)
+    runs = np.array([_worst(machines, trace, "between", 0.0) for trace in shared])
+    known = np.count_nonzero(~np.isnan(logs), axis=1)
     error = false_positives / len(shared)
-    rows = zip(shared, variance.tolist(), freedom.tolist(), strict=True)
-    benchmarks = tuple(_joined(machines, trace, of_it, free, error=error, limit=limit) for trace, of_it, free in rows)
+    scale = np.sqrt((variance + runs**2) * (1 + 1 / known))
+    sizes = scale[:, None] * [
+        [student_quantile(1 - error / 2, each) + student_quantile(power, each) for power in _POWERS]
+        for each in freedom.tolist()
+    ]
+    noise = np.sqrt(variance)
+    times = _times_detectable(noise[speeds], runs[speeds], sizes[speeds, 0], len(machines), error)
+    sizes[speeds] = sizes[speeds] * times if times < math.inf else math.inf
+    benchmarks = tuple(
+        _joined(machines, trace, _share(of_it), (_share(least), _share(more)), limit)
+        for trace, of_it, (least, more) in zip(shared, noise.tolist(), sizes.tolist(), strict=True)
+    )
     return JoinedMachines(benchmarks, tuple(np.exp(moves).tolist()))
 
 
@@ -135,23 +155,52 @@ def _between(logs: Array, speeds: NDArray[np.bool_]) -> tuple[Array, Array]:
     return variance, freedom
 
 
+def _times_detectable(noise: Array, runs: Array, sizes: Array, machines: int, error: float) -> float:
+    """Simulate checks, and return what four of five state as detectable, as a multiple of ``sizes``; inf for nothing.
+
+    ``noise`` is that between machines and ``runs`` that of one run, as standard deviations of logarithms; ``error`` is
+    the rate of false positives of a benchmark.
+    """
+    if noise.size < FEWEST_TOGETHER:
+        return math.inf
+    if not sizes.any():
+        return 1.0
+    rng, found = np.random.default_rng(0), []
+    for _ in range(_CHECKS):
+        rows = rng.permutation(noise.size)[:_MOST_CHECKED]
+        places = rng.integers(0, machines, _COMMITS)
+        own = noise[rows, None] * rng.standard_normal((rows.size, machines + 1))
+        logs = own[:, [*places, machines]] + runs[rows, None] * rng.standard_normal((rows.size, _COMMITS + 1))
+        values = np.exp(np.clip(logs, -_LARGEST / 2, _LARGEST / 2))
+        judged = judge_moves(
+            values[:, :-1],
+            list(values[:, -1:]),
+            signs=[1] * rows.size,
+            unlike=np.ones(_COMMITS, dtype=np.bool_),
+            machines=np.unique(places).size,
+            better=Better.LOWER,
+            false_positives=error * rows.size,
+        ).judgements
+        found += [
+            math.log1p(each.detectable_relative) / size
+            for each, size in zip(judged, sizes[rows].tolist(), strict=True)
+            if size
+        ]
+    return float(np.quantile(found, _POWERS[0]))
+
+
+def _worst(machines: Sequence[Machine], trace: str, name: str, otherwise: float = math.nan) -> float:
+    """Return the largest known value of a field among the calibrations of a benchmark."""
+    found = [getattr(machine[trace], name) for machine in machines if _is_known(machine, trace)]
+    return max((value for value in found if not math.isnan(value)), default=otherwise)
+
+
 def _joined(
-    machines: Sequence[Machine], trace: str, variance: float, freedom: float, *, error: float, limit: float
+    machines: Sequence[Machine], trace: str, noise: float, found: tuple[float, float], limit: float
 ) -> JoinedBenchmark:
-    found = [machine[trace] for machine in machines if _is_known(machine, trace)]
-    worst = [
-        max((value for each in found if (value := getattr(each, name)) == value), default=math.nan)
-        for name in ("found_80", "between", "builds")
-    ]
-    runs = 0.0 if math.isnan(worst[1]) else worst[1]
-    scale = math.sqrt((variance + runs**2) * (1 + 1 / len(found)))
-    sizes = [
-        _share((student_quantile(1 - error / 2, freedom) + student_quantile(power, freedom)) * scale)
-        for power in (0.8, 0.95)
-    ]
-    return JoinedBenchmark(
-        trace, _state(found, sizes[0], limit), len(found), _share(math.sqrt(variance)), *sizes, *worst
-    )
+    calibrated = [machine[trace] for machine in machines if _is_known(machine, trace)]
+    worst = [_worst(machines, trace, name) for name in ("found_80", "between", "builds")]
+    return JoinedBenchmark(trace, _state(calibrated, found[0], limit), len(calibrated), noise, *found, *worst)
 
 
 def _share(size: float) -> float:

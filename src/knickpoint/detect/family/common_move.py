@@ -12,9 +12,10 @@ with rates the other way round, and their median over the benchmarks is the *com
 - On another machine, the common move is taken out of the new values, and the common moves of past commits out of the
   history. What is left is judged as usual. The noise is then that between machines, as far as the history has several.
 - What stands out from a common move, or on another machine, must also lie further from it than the other benchmarks
-  scatter around it. Machines differ in each benchmark, and in some of them much more: on a machine unlike any of the
-  history, so that the history does not show how much, Student's t with three degrees of freedom describes the scatter.
-  What lies between that bar and the one of a normal distribution is *unstable*: only measuring in turns can tell.
+  scatter around it. On another machine, the bar allows for how badly few benchmarks show that scatter. Machines differ
+  in some benchmarks much more than in others: with fewer than three machines, the history does not show how much, and
+  Student's t with three degrees of freedom describes the scatter. What lies between that bar and the one without such
+  doubt is *unstable*: only measuring in turns can tell.
 - A machine is like that of the history if five or more commits were measured on machines alike. Then only those count.
 """
 
@@ -44,6 +45,12 @@ FEWEST_TOGETHER: Final = 5
 
 _OF_MAD: Final = 1.4826
 """Standard deviation of normal values over their median absolute deviation."""
+
+_POWER: Final = 0.8
+"""Share of the cases in which a change is found that is stated as detectable."""
+
+_MAD_EFFICIENCY: Final = 0.37
+"""Efficiency of the median absolute deviation beside the standard deviation of normal values (Rousseeuw, Croux 1993)."""
 
 _SEVERAL: Final = 3
 """Machines in a history from which on it shows how they differ in a benchmark."""
@@ -252,12 +259,14 @@ def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known:
         moved[:] = False
     if known and not moved.any():
         return usual
-    furthest = doubtful = 0.0
+    furthest = doubtful = power = 0.0
     if moved.any() or not known:
         scatter = _scatter(changes - common)
         furthest = doubtful = _furthest(scatter, changes.size, options.false_positives)
-        if not known and machines < _SEVERAL:
-            furthest *= _heavier(options.false_positives / changes.size)
+        if not known:
+            furthest = _furthest(scatter, changes.size, options.false_positives, _MAD_EFFICIENCY)
+            furthest *= _heavier(options.false_positives / changes.size) if machines < _SEVERAL else 1.0
+        power = student_quantile(_POWER, changes.size - 1) * scatter
     left = options.judge(levelled, table.new_without(common)).judgements
     apart = np.array([left[row].verdict in _CHANGED for row in table.rows]) & (np.abs(changes - common) > doubtful)
     parts = _Parts(
@@ -265,6 +274,7 @@ def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known:
         _described(changes - reference, moved & ~apart, unlike=not known),
         math.expm1(doubtful),
         math.expm1(furthest),
+        power,
         known=known,
     )
     # On another machine, what does not depend on its speed is conditional, too.
@@ -281,13 +291,15 @@ class _Parts:
     """What the new values do together, and the verdicts on what is ``left`` without it.
 
     Up to the share ``least`` the scatter of the others hides what is left, and up to ``certain`` it may be the machine.
-    The machine is like that of the history if it is ``known``.
+    A change that exceeds the bars by ``power``, as logarithm, lies beyond them in four cases of five. The machine is
+    like that of the history if it is ``known``.
     """
 
     left: Sequence[Judgement]
     move: CommonMove
     least: float
     certain: float
+    power: float
     known: bool
 
     def verdict(
@@ -321,13 +333,17 @@ class _Parts:
         elif verdict in _CHANGED and not abs(distance) > math.log1p(self.certain):
             verdict, conditional = Verdict.UNSTABLE, True
             reason += f"; the history has no machine like it, and a machine may do up to {_percent(self.certain)}"
+        # The history does not show how far the level of another machine is off; the scatter of the others does.
+        reach = (left.high if sign > 0 else left.low) / left.centre - 1
+        bar = max(sign * reach, self.certain)
+        found_from = max(left.detectable_relative, math.expm1(math.log1p(bar) + self.power))
         return replace(
             before,
             verdict=verdict,
             reason=reason,
             conditional=conditional,
-            detectable=max(left.detectable, self.certain * abs(before.centre)),
-            detectable_relative=max(left.detectable_relative, self.certain),
+            detectable=max(left.detectable, found_from * abs(before.centre)),
+            detectable_relative=found_from,
             p_value=left.p_value,
             evidence=left.evidence,
         )
@@ -338,9 +354,12 @@ def _scatter(distances: Array) -> float:
     return _OF_MAD * float(np.median(np.abs(distances)))
 
 
-def _furthest(scatter: float, count: int, false_positives: float) -> float:
-    """Return the distance from the common move that the furthest of so many benchmarks has by their own scatter."""
-    return student_quantile(1 - false_positives / count, count - 1) * scatter
+def _furthest(scatter: float, count: int, false_positives: float, efficiency: float = 1.0) -> float:
+    """Return the distance from the common move that the furthest of so many benchmarks has by their own scatter.
+
+    A scatter that was estimated with an ``efficiency`` is known as well as by so much fewer benchmarks.
+    """
+    return student_quantile(1 - false_positives / count, efficiency * (count - 1)) * scatter
 
 
 def _heavier(share: float) -> float:
