@@ -11,7 +11,7 @@ from bindings import binding
 
 __all__ = ["kernels"]
 
-_NATIVE: Final = Path("src/knickpoint/native")
+_NATIVE: Final = Path("src/knickpoint/native/c")
 """Relative to the top of the source tree, where the build runs."""
 
 _BINDING: Final = Path("build/kernels/_kernels.c")

@@ -17,7 +17,7 @@ from knickpoint.detect.methods.default.model import FALSE_ALARMS, default_bound,
 from knickpoint.model.errors import InputError, SeriesError
 from knickpoint.model.step import Movement
 from knickpoint.native import COMPILED
-from knickpoint.native.segmentation.reference import segment as numpy_segment
+from knickpoint.native.segmentation.search import segment_in_numpy as numpy_segment
 from knickpoint.watch.detection.sightings import location_interval
 
 Array = NDArray[np.float64]
@@ -219,7 +219,7 @@ def _row_of_any_kind(random: np.random.Generator, kind: int) -> Array:
 
 @pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 def test_the_answer_is_the_same_without_a_compiler() -> None:
-    from knickpoint.native.segmentation.compiled import segment as compiled
+    from knickpoint.native.segmentation.search import segment_in_c as compiled
 
     forest, bound = load_model().forest, default_bound()
     for seed in range(8):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from knickpoint.model.errors import ConfigError
-from knickpoint.native.binding import lib
+from knickpoint.native.extension import lib
 
 _WITHOUT = "import sys; sys.modules['knickpoint.native._kernels'] = None\n"
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from knickpoint.native.joint import joint_q, reference
+from knickpoint.native.joint import joint_q, joint_q_in_numpy
 from knickpoint.native.q_hat import q_hat, scan_both
 
 Floats = NDArray[np.float64]
@@ -48,7 +48,7 @@ def test_q_of_points_is_its_definition(  # noqa: PLR0917 - drawn by name
     v_form, both = forms
     points = np.random.default_rng(seed).normal(size=(dimensions, count)).round(1)
     expected = _by_definition(points, alpha, least, v_form=v_form, both=both)
-    for kernel in (joint_q, reference.joint_q):
+    for kernel in (joint_q, joint_q_in_numpy):
         assert kernel(points, alpha, least, v_form=v_form, both=both) == pytest.approx(expected, abs=1e-10)
 
 
@@ -64,6 +64,6 @@ def test_points_of_one_dimension_are_values(v_form: bool) -> None:  # noqa: FBT0
 
 
 def test_no_points_have_no_q() -> None:
-    for kernel in (joint_q, reference.joint_q):
+    for kernel in (joint_q, joint_q_in_numpy):
         assert kernel(np.empty((2, 0)), 1.0, 1, v_form=False, both=True).size == 0
         assert kernel(np.empty((0, 3)), 1.0, 1, v_form=False, both=True).max() == 0

@@ -8,13 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from knickpoint.native.choice import choose
-from knickpoint.native.kmeans import Lloyd, Packed, choose_start, lloyd, reference
+from knickpoint.native.extension import choose
+from knickpoint.native.kmeans import (
+    Lloyd,
+    Packed,
+    approach_in_c,
+    approach_in_numpy,
+    assign_in_c,
+    assign_in_numpy,
+    choose_start,
+    lloyd,
+    move_in_c,
+    move_in_numpy,
+    pack_in_c,
+    pack_in_numpy,
+)
 
-approach = choose(reference.approach)
-assign = choose(reference.assign)
-move = choose(reference.move)
-pack = choose(reference.pack)
+approach = choose(approach_in_numpy, approach_in_c)
+assign = choose(assign_in_numpy, assign_in_c)
+move = choose(move_in_numpy, move_in_c)
+pack = choose(pack_in_numpy, pack_in_c)
 
 
 def _matrix(seed: int, rows: int, columns: int) -> NDArray[np.float32]:
@@ -55,7 +68,7 @@ def test_sums_follow_the_rows_that_move(seed: int, rows: int, k: int) -> None:
     after = draw.integers(0, k, rows).astype(np.int32)
     mine, theirs = (np.zeros((k, 7)), np.zeros(k, np.int64)), (np.zeros((k, 7)), np.zeros(k, np.int64))
     assert move(matrix, 0, rows, before, after, *mine) == (before != after).sum()
-    reference.move(matrix, 0, rows, before, after, *theirs)
+    move_in_numpy(matrix, 0, rows, before, after, *theirs)
     assert mine[0] == pytest.approx(theirs[0], abs=1e-9)
     assert mine[1].tolist() == theirs[1].tolist()
 
@@ -79,7 +92,7 @@ def test_a_matrix_is_packed_once_where_iterations_follow_and_by_blocks_for_two_p
         packs.append(len(rows))
         return pack(rows)
 
-    monkeypatch.setattr(sys.modules["knickpoint.native.kmeans.lloyd"], "pack", counted)
+    monkeypatch.setattr(sys.modules["knickpoint.native.kmeans"], "pack", counted)
     lloyd(matrix, matrix[:20], iterations=iterations)
     assert packs == packed
 
@@ -123,7 +136,7 @@ def test_how_near_a_row_is_has_the_same_bits_as_in_numpy(seed: int, rows: int, c
     centroid = matrix[0] + 1
     ours, theirs = (np.full(len(matrix), 2.0 * columns, np.float32) for _ in range(2))
     approach(pack(matrix), matrix.shape, first, len(matrix), centroid, ours)
-    reference.approach(matrix, matrix.shape, first, len(matrix), centroid, theirs)
+    approach_in_numpy(matrix, matrix.shape, first, len(matrix), centroid, theirs)
     assert ours.tobytes() == theirs.tobytes()
     exact = ((matrix[first:].astype(float) - centroid) ** 2).sum(axis=1)
     assert ours[first:] == pytest.approx(np.minimum(exact, 2.0 * columns), rel=1e-4)

@@ -10,9 +10,11 @@ from knickpoint.native.modes import (
     MOST_LEVELS,
     VisitChances,
     divide_visits,
+    divide_visits_in_numpy,
     medians_of_modes,
-    reference,
+    medians_of_modes_in_numpy,
     sort_into_modes,
+    sort_into_modes_in_numpy,
 )
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
@@ -25,7 +27,7 @@ def test_compiled_and_python_find_the_same_modes(seed: int, size: int, count: in
     values = levels[np.repeat(draw.integers(0, count, size), 4)[:size]] + draw.normal(size=size)
     for rounds in (1, 2):
         (labels, medians), (expected, others) = (
-            find(values, levels, 1.0, 4.5, 3.0, rounds) for find in (sort_into_modes, reference.sort_into_modes)
+            find(values, levels, 1.0, 4.5, 3.0, rounds) for find in (sort_into_modes, sort_into_modes_in_numpy)
         )
         assert labels.tolist() == expected.tolist()
         assert medians.tolist() == others.tolist()
@@ -33,7 +35,7 @@ def test_compiled_and_python_find_the_same_modes(seed: int, size: int, count: in
 
 def test_a_mode_without_values_has_no_median() -> None:
     values, labels = np.array([3.0, 1.0, 2.0, 8.0, 9.0]), np.array([0, 0, 0, 2, 2])
-    for find in (medians_of_modes, reference.medians_of_modes):
+    for find in (medians_of_modes, medians_of_modes_in_numpy):
         assert np.array_equal(find(values, labels, 3), [2.0, np.nan, 8.5], equal_nan=True)
 
 
@@ -55,7 +57,7 @@ def test_compiled_and_numpy_divide_visits_alike(seed: int, count: int, distinct:
     step, change, other = (-6 * draw.random(count) for _ in range(3))
     chances = VisitChances(step, change, other, -2.3, -0.1, -0.5, -0.9)
     (found, total), (expected, other_total) = (
-        divide(modes, lengths, starts, chances) for divide in (divide_visits, reference.divide_visits)
+        divide(modes, lengths, starts, chances) for divide in (divide_visits, divide_visits_in_numpy)
     )
     assert found == expected
     assert total == pytest.approx(other_total, rel=1e-9)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.native import COMPILED
-from knickpoint.native.points import PointTiles, reference
+from knickpoint.native.points import PointTiles, lay_in_c, lay_in_numpy, narrowed_in_c, narrowed_in_numpy
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built")
 
@@ -19,11 +19,9 @@ SLOTS = 40
 
 @given(st.lists(st.floats() | st.floats(width=32), max_size=70))
 def test_values_become_small_only_where_nothing_is_lost(values: list[float]) -> None:
-    from knickpoint.native.points import compiled
-
     given_values = np.array(values)
-    small, exact, finite = compiled.narrowed(given_values)
-    expected, expected_exact, expected_finite = reference.narrowed(given_values)
+    small, exact, finite = narrowed_in_c(given_values)
+    expected, expected_exact, expected_finite = narrowed_in_numpy(given_values)
     np.testing.assert_array_equal(small, expected)
     assert (exact, finite) == (expected_exact, expected_finite)
 
@@ -55,10 +53,8 @@ def filled(shape: tuple[int, int], tiles: PointTiles) -> NDArray[np.floating]:
 def test_points_are_laid_out_as_numpy_does(
     drawn: tuple[NDArray[np.int64], PointTiles, NDArray[np.int32], int],
 ) -> None:
-    from knickpoint.native.points import compiled
-
     ids, tiles, columns, low = drawn
     found, expected = filled((len(ids), 10), tiles), filled((len(ids), 10), tiles)
-    compiled.lay(tiles, ids, CHUNK, columns, low, found)
-    reference.lay(tiles, ids, CHUNK, columns, low, expected)
+    lay_in_c(tiles, ids, CHUNK, columns, low, found)
+    lay_in_numpy(tiles, ids, CHUNK, columns, low, expected)
     np.testing.assert_array_equal(found, expected)

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knickpoint.native import COMPILED
-from knickpoint.native.forest import Forest, take_parts
-from knickpoint.native.forest import reference as forest_reference
+from knickpoint.native.forest import Forest, judge, take_parts, take_parts_in_numpy
 from knickpoint.native.segmentation import CERTAIN, Segmentation, segment, segment_many
-from knickpoint.native.segmentation import reference as segmentation_reference
+from knickpoint.native.segmentation.search import segment_in_numpy, segment_many_in_numpy
 
 NONE = np.zeros(0, np.int32)
 RULE = Forest(0.0, NONE, NONE, NONE, NONE, np.zeros(0), np.zeros(0))
@@ -48,7 +47,7 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernels were not built
 
 
 def compiled(values: np.ndarray, forest: Forest, threshold: float, whole_path: bool) -> Segmentation:  # noqa: FBT001
-    from knickpoint.native.segmentation.compiled import segment
+    from knickpoint.native.segmentation.search import segment_in_c as segment
 
     return segment(values, forest, threshold, whole_path)
 
@@ -70,7 +69,7 @@ def random_series(seed: int, n: int) -> np.ndarray:
 def test_compiled_and_numpy_walk_the_same_path(seed: int, n: int, whole_path: bool) -> None:  # noqa: FBT001
     values = random_series(seed, n)
     for forest in (RULE, STUMPS):
-        found, expected = (find(values, forest, 2.0, whole_path) for find in (compiled, segmentation_reference.segment))
+        found, expected = (find(values, forest, 2.0, whole_path) for find in (compiled, segment_in_numpy))
         assert found.indices.tolist() == expected.indices.tolist()
         assert found.rounds.tolist() == expected.rounds.tolist()
         assert np.allclose(found.scores, expected.scores, rtol=1e-8, atol=1e-8)
@@ -83,7 +82,7 @@ def test_compiled_and_numpy_walk_the_same_path(seed: int, n: int, whole_path: bo
 @pytest.mark.parametrize("n", [1024, 1025, 1536, 1537, 2600])
 def test_long_series_are_put_in_order_piece_by_piece_as_if_at_once(n: int) -> None:
     values = np.repeat(random_series(1, n // 40 + 1), 40)[:n] * 3 + random_series(n, n)
-    found, expected = (find(values, RULE, 2.0, False) for find in (compiled, segmentation_reference.segment))
+    found, expected = (find(values, RULE, 2.0, False) for find in (compiled, segment_in_numpy))
     assert found.indices.tolist() == expected.indices.tolist()
     assert np.allclose(found.features, expected.features, rtol=1e-8, atol=1e-8)
     assert np.allclose(found.proofs, expected.proofs, rtol=1e-8, atol=1e-8)
@@ -92,7 +91,7 @@ def test_long_series_are_put_in_order_piece_by_piece_as_if_at_once(n: int) -> No
 @pytest.mark.parametrize("seed", [3, 4])
 def test_candidates_whose_own_levels_stay_are_judged_as_if_described_anew(seed: int) -> None:
     values: np.ndarray = random_series(seed, 120) + np.repeat(np.random.default_rng(seed).permutation(20) * 3.0, 6)
-    found, expected = (find(values, BEYOND, np.inf, True) for find in (compiled, segmentation_reference.segment))
+    found, expected = (find(values, BEYOND, np.inf, True) for find in (compiled, segment_in_numpy))
     assert found.indices.tolist() == expected.indices.tolist()
     assert np.allclose(found.scores, expected.scores, rtol=0, atol=1e-9)
     assert np.allclose(found.features, expected.features, rtol=1e-8, atol=1e-8)
@@ -114,12 +113,12 @@ def test_the_parts_of_a_score_add_up() -> None:
 def test_trees_of_any_shape_score_as_in_numpy(forest: Forest) -> None:
     found = compiled(random_series(5, 290), forest, np.inf, whole_path=True)
     assert np.allclose(
-        [forest_reference.judge(forest, row) for row in found.features],
+        [judge(forest, row) for row in found.features],
         found.scores - CERTAIN * (found.scores > 5),
         rtol=0,
         atol=1e-12,
     )
-    expected = parts_of(found, forest, forest_reference.take_parts)
+    expected = parts_of(found, forest, take_parts_in_numpy)
     assert np.allclose(parts_of(found, forest, take_parts), expected, rtol=0, atol=1e-12)
 
 
@@ -182,12 +181,11 @@ def test_one_of_many_series_that_drops_more_than_expected_is_found_whole() -> No
 
 
 def test_numpy_segments_many_series_as_the_kernel_does() -> None:
-    from knickpoint.native.segmentation import compiled
+    from knickpoint.native.segmentation import search
 
     values, ends = np.concatenate([random_series(3, 100), random_series(4, 80)]), np.array([100, 180])
     found, expected = (
-        find(values, ends, STUMPS, np.array([2.0, 1.0]))
-        for find in (compiled.segment_many, segmentation_reference.segment_many)
+        find(values, ends, STUMPS, np.array([2.0, 1.0])) for find in (search.segment_many_in_c, segment_many_in_numpy)
     )
     assert found.stay.tolist() == expected.stay.tolist()
     assert np.allclose(found.facts, expected.facts, rtol=1e-8)

@@ -26,12 +26,14 @@ def series(seed: int, size: int) -> tuple[np.ndarray, tuple[int, ...]]:
 @given(st.integers(0, 10**6), st.integers(31, 500))
 def test_compiled_and_numpy_find_slopes_that_explain_as_much(seed: int, size: int) -> None:
     values, places = series(seed, size)
-    found, expected = best_slope(values, places), reference.best_slope(values, places)
+    found, expected = best_slope(values, places), reference.best_slope_in_numpy(values, places)
     assert found is not None
     assert expected is not None
     assert found[2] == pytest.approx(expected[2], rel=1e-8)
     starts = np.unique(np.random.default_rng(seed).integers(0, size, 50))
-    explained, other = (explain(values, places, starts) for explain in (explain_slopes, reference.explain_slopes))
+    explained, other = (
+        explain(values, places, starts) for explain in (explain_slopes, reference.explain_slopes_in_numpy)
+    )
     assert np.allclose(explained, other, rtol=1e-6, atol=1e-6)
 
 
@@ -40,7 +42,7 @@ def test_compiled_and_numpy_find_slopes_that_explain_as_much(seed: int, size: in
 def test_compiled_and_numpy_fit_alike(seed: int, size: int) -> None:
     values, places = series(seed, size)
     for slopes in ([], [(0, 30)], [(0, 30), (5, size - 1), (size // 4, size // 2)]):
-        fit, expected = (fitting(values, places, slopes) for fitting in (fit_levels, reference.fit_levels))
+        fit, expected = (fitting(values, places, slopes) for fitting in (fit_levels, reference.fit_levels_in_numpy))
         for found, other in zip(fit, expected, strict=True):
             assert np.allclose(np.asarray(found), np.asarray(other), rtol=1e-6, atol=1e-6)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.native.noisy_series import noisy_series, shapes
 
 from knickpoint.native import COMPILED
-from knickpoint.native.windows import Note, reference, split_windows
+from knickpoint.native.windows import Note, split_windows, split_windows_in_numpy
 
 compiled_only = pytest.mark.skipif(not COMPILED, reason="the kernels are not compiled")
 
@@ -45,14 +45,14 @@ def test_windows_compiled_do_what_numpy_does(
             population=population,
             stale=stale,
         )
-        for twin in (split_windows, reference.split_windows)
+        for twin in (split_windows, split_windows_in_numpy)
     ]
     assert [note[:2] for note in answers[0]] == [note[:2] for note in answers[1]]
     for mine, theirs in zip(*answers, strict=True):
         assert mine[2:] == pytest.approx(theirs[2:], rel=1e-5, abs=1e-12)
 
 
-@pytest.mark.parametrize("twin", [split_windows, reference.split_windows], ids=["chosen", "numpy"])
+@pytest.mark.parametrize("twin", [split_windows, split_windows_in_numpy], ids=["chosen", "numpy"])
 def test_windows_without_what_was_refused_return_what_stays(twin: Callable[..., list[Note]]) -> None:
     values = np.repeat([1.0, 4.0, 2.0], 60) + np.random.default_rng(5).normal(size=180)
     arguments = {"v_form": False, "least": 1, "window": 50, "stride": 25, "first_p": 0.1, "max_p": 0.01}

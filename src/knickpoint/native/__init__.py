@@ -1,18 +1,17 @@
 """The numeric kernels: compiled from C where a compiler was at hand, in NumPy elsewhere; arrays in, numbers out.
 
-Each kernel is a package with everything that belongs to it::
+Each kernel is a module, or a package where it is large, and its C lies in ``c/``::
 
-    ranks/__init__.py    what callers import: the function that was chosen
-    ranks/reference.py   the kernel in NumPy: fallback, oracle of the tests, and the place of the docstrings
-    ranks/compiled.py    the same signatures, calling C
-    ranks/exports.h      what Python may call of the C
-    ranks/ranks.c        the C
+    ranks.py             the kernel in NumPy (``compare_ranks_in_numpy``: fallback, oracle of the tests, and the place
+                         of the docstrings), in C (``compare_ranks_in_c``, the same signature), and the one for callers:
+                         ``compare_ranks = choose(compare_ranks_in_numpy, compare_ranks_in_c)``
+    c/ranks/exports.h    what Python may call of the C
+    c/ranks/ranks.c      the C
 
-There is one way to choose: a package says ``compare_ranks = choose(reference.compare_ranks)``, and
-:mod:`knickpoint.native.choice` decides once for the process. Tests compare each pair of twins, and the constants that C
-and Python both have.
+:mod:`knickpoint.native.extension` decides once for the process. Tests compare each pair of twins, and the constants
+that C and Python both have.
 
-What kernels share stands here: ``vectors.h`` has what C needs to know of compilers and processors, ``levels.c`` finds
+What kernels share stands in ``c/``: ``vectors.h`` has what C needs to know of compilers and processors, ``levels.c`` finds
 out which instructions the machine has, ``each_level.h`` compiles one body of code for each of these levels, and
 ``sort.c`` sorts and selects. ``building/kernels.py`` makes one extension, ``_kernels``, of all C files.
 
@@ -22,6 +21,6 @@ caller, kernels keep no state, and a call of C lets other Python threads run.
 
 from __future__ import annotations
 
-from knickpoint.native.choice import COMPILED
+from knickpoint.native.extension import COMPILED
 
 __all__ = ["COMPILED"]

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from knickpoint.model.distribution import MAD
+from knickpoint.native.segmentation.candidates import Array, Series, bounded, median, quantile
 from knickpoint.native.segmentation.constants import SHORTEST, SIDE, WINDOW
 from knickpoint.native.segmentation.feature_names import FEATURE_NAMES
-from knickpoint.native.segmentation.noise import Array, Series, median, quantile
-from knickpoint.native.segmentation.places import bounded
 
 
 def _strongest_split(part: Array, centre: float, noise: float) -> float:

@@ -51,7 +51,7 @@ class Fit(NamedTuple):
     inflation: float
 
 
-def fit_levels(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
+def fit_levels_in_numpy(values: Floats, places: Sequence[int], slopes: Slopes) -> Fit:
     """Fit ``values`` (finite, 1-D) by levels that begin at ``places``, ascending, and ``slopes``, at most 8.
 
     ``inflation`` is by how much more a mean of many residuals varies than one of independent ones.
@@ -117,7 +117,7 @@ def _inflation(residuals: Floats, noise: float) -> float:
     return max(by_lag, min(by_blocks, 3 * by_lag)) if by_blocks > _CLEARLY else by_lag
 
 
-def explain_slopes(values: Floats, places: Sequence[int], starts: NDArray[np.int64]) -> Floats:
+def explain_slopes_in_numpy(values: Floats, places: Sequence[int], starts: NDArray[np.int64]) -> Floats:
     """Return the part of the sum of squares of ``values`` that the slope between each two of ``starts`` explains.
 
     The levels that begin at ``places`` are free. The answer is -1 where a slope is too short; starts are ascending. A
@@ -138,7 +138,7 @@ def explain_slopes(values: Floats, places: Sequence[int], starts: NDArray[np.int
 NO_RATES: Final = np.zeros(0)
 
 
-def best_slope(
+def best_slope_in_numpy(
     values: Floats, places: Sequence[int], slopes: Slopes = (), rates: Floats = NO_RATES
 ) -> tuple[int, int, float] | None:
     """Return start and end of the slope that explains most of ``values`` beside free levels, and how much.
@@ -163,6 +163,6 @@ def best_slope(
 
 
 def _best_of(values: Floats, places: Sequence[int], starts: NDArray[np.int64]) -> tuple[int, int, float]:
-    explained = explain_slopes(values, places, starts)
+    explained = explain_slopes_in_numpy(values, places, starts)
     start, end = np.unravel_index(int(np.argmax(explained)), explained.shape)
     return int(starts[start]), int(starts[end]), float(explained[start, end])
