@@ -34,8 +34,8 @@ from knickpoint.bisect.comparison import (
     MeasuredValue,
     RoundsJudge,
 )
+from knickpoint.bisect.comparison.calibration import join_machines
 from knickpoint.bisect.comparison.effect import clipped_noise
-from knickpoint.bisect.comparison.machines import join_machines
 from knickpoint.model.step import Verdict
 from knickpoint.model.unit_names import Better
 from table import Reach, Row

@@ -13,7 +13,7 @@ from tests.instance.test_worker import Clock, pending, with_a_step
 from tests.store.conftest import Cluster as PostgreSQL
 from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # a fixture
 
-from knickpoint.bisect.pool.certificates import make_certificate_files
+from knickpoint.bisect.pool.access import make_certificate_files
 from knickpoint.instance import CONFIG_FILE, Instance, Worker, create_instance, open_instance
 from knickpoint.instance.alert_round import run_alert_round
 from knickpoint.instance.config import read_config

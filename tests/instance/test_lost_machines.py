@@ -26,7 +26,7 @@ from tests.store.conftest import own_cluster as own_cluster  # noqa: PLC0414  # 
 from tests.waiting import wait_until
 
 from knickpoint.access.tokens import create_token
-from knickpoint.bisect.pool.certificates import make_certificate_files
+from knickpoint.bisect.pool.access import make_certificate_files
 from knickpoint.instance import CONFIG_FILE, Instance, create_instance, open_instance
 from knickpoint.model.access import Permission
 from knickpoint.store import EventKind

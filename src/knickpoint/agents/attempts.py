@@ -11,8 +11,7 @@ from knickpoint.agents.reply import Page, Reply, Said, call, hash_text, percent,
 from knickpoint.agents.tool import First, RepositoryName, Request, Session, tool
 from knickpoint.answers.base import AttemptsId, Text
 from knickpoint.answers.visible_repositories import UnknownError
-from knickpoint.bisect.attempt_journal import AttemptJournal
-from knickpoint.bisect.attempt_record import Attempt
+from knickpoint.bisect.attempt_record import Attempt, AttemptJournal
 from knickpoint.bisect.attempts import AttemptVerdict, SessionRules, Stage
 from knickpoint.instance.attempts import (
     StoredAttempts,

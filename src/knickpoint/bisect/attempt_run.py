@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from knickpoint.bisect.attempt_journal import AttemptJournal
-from knickpoint.bisect.attempt_record import AttemptSession, write_session
+from knickpoint.bisect.attempt_record import AttemptJournal, AttemptSession, write_session
 from knickpoint.bisect.attempts import (
     AttemptEnd,
     AttemptFailedError,

@@ -22,8 +22,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from knickpoint.bisect.attempt_journal import AttemptJournal
 from knickpoint.bisect.attempt_record import (
+    AttemptJournal,
     AttemptSession,
     attempting,
     lock_of,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from knickpoint.bisect.artefacts.archive import unpack
+from knickpoint.bisect.archives import unpack
 from knickpoint.model.errors import InputError
 
 

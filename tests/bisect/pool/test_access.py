@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from knickpoint.bisect.pool import pool_access
-from knickpoint.bisect.pool.certificates import make_certificate_files
+from knickpoint.bisect.pool.access import make_certificate_files
 from knickpoint.bisect.settings import PoolSettings
 from knickpoint.model.errors import ConfigError, InputError, ServiceError
 

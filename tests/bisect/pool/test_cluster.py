@@ -18,7 +18,7 @@ from tests.bisect.pool.programs import SECRET, Program, TestPool, free_port
 
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.pool import DeviceState, PoolAccess, pool_access
-from knickpoint.bisect.pool.certificates import make_certificate_files
+from knickpoint.bisect.pool.access import make_certificate_files
 from knickpoint.bisect.settings import PoolSettings
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 from knickpoint.model.errors import AbsentError, ServiceError

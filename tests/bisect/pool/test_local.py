@@ -12,7 +12,7 @@ from tests.bisect.pool.probes import CALL, ROOT, Workspace, job
 
 from knickpoint.bisect.job import Device
 from knickpoint.bisect.pool.local import LocalPool
-from knickpoint.bisect.pool.process_sessions import session_members
+from knickpoint.bisect.pool.probe_process import session_members
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 
 _LONGEST = 60.0

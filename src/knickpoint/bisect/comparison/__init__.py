@@ -4,13 +4,15 @@
 is pure: ``paired_values`` collects the values and tests all benchmarks at once; ``shapes`` sees modes and tails;
 ``effect`` estimates one change, and plans the rounds to find it; ``judgement`` says what is known of each benchmark and
 whether it is enough. ``calibration_run`` measures one commit in several ways instead, and ``calibration`` says what
-comparisons can see; ``machines`` joins that of several machines.
+comparisons can see, there and on several machines.
 """
 
 from knickpoint.bisect.comparison.calibration import (
     BenchmarkState,
     CalibratedBenchmark,
     Calibration,
+    JoinedMachines,
+    join_machines,
     rounded_up,
     suggested_limits,
 )
@@ -25,7 +27,6 @@ from knickpoint.bisect.comparison.comparison import (
 )
 from knickpoint.bisect.comparison.judgement import MOST_ROUNDS, ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.kept_rounds import KeptRounds, judge_kept
-from knickpoint.bisect.comparison.machines import JoinedMachines, join_machines
 from knickpoint.bisect.comparison.paired_values import COMMAND_KEY, MeasuredValue
 
 __all__ = [

@@ -13,8 +13,15 @@ from typing import Final
 
 import numpy as np
 
-from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, BisectionProgress, Journal, JournalEntry
-from knickpoint.bisect.coordinator.evidence import estimate_levels, read_evidence
+from knickpoint.bisect.coordinator.bisection import (
+    Bisection,
+    BisectionAnswer,
+    BisectionProgress,
+    Journal,
+    JournalEntry,
+    estimate_levels,
+    read_evidence,
+)
 from knickpoint.bisect.coordinator.narration import (
     begin_line,
     end_line,

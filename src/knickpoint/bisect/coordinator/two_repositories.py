@@ -12,9 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from knickpoint.bisect.coordinator.bisection import Bisection, BisectionAnswer, BisectionProgress, Journal, JournalEntry
+from knickpoint.bisect.coordinator.bisection import (
+    Bisection,
+    BisectionAnswer,
+    BisectionProgress,
+    Journal,
+    JournalEntry,
+    read_evidence,
+)
 from knickpoint.bisect.coordinator.coordinate import coordinate
-from knickpoint.bisect.coordinator.evidence import read_evidence
 from knickpoint.bisect.job import DevicePool
 from knickpoint.bisect.search.attribution import Attribution, CellValue, attribute, attribution_of, next_cell
 from knickpoint.bisect.search.problem import Level, PlannedProbe

@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from knickpoint.bisect.pool.access import PoolAccess, pool_access
     from knickpoint.bisect.pool.broker import PoolRules
     from knickpoint.bisect.pool.documents import DeviceState, DeviceStatus
-    from knickpoint.bisect.pool.local import LocalPool, machine_name
-    from knickpoint.bisect.pool.opening import measures_here, open_pool
+    from knickpoint.bisect.pool.local import LocalPool, machine_name, measures_here, open_pool
     from knickpoint.bisect.pool.service import serve_agent, serve_pool
 
 __all__ = [
@@ -33,8 +32,8 @@ _MODULES: Final = {
     "PoolAccess": "knickpoint.bisect.pool.access",
     "PoolRules": "knickpoint.bisect.pool.broker",
     "machine_name": "knickpoint.bisect.pool.local",
-    "measures_here": "knickpoint.bisect.pool.opening",
-    "open_pool": "knickpoint.bisect.pool.opening",
+    "measures_here": "knickpoint.bisect.pool.local",
+    "open_pool": "knickpoint.bisect.pool.local",
     "pool_access": "knickpoint.bisect.pool.access",
     "serve_agent": "knickpoint.bisect.pool.service",
     "serve_pool": "knickpoint.bisect.pool.service",

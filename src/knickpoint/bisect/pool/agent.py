@@ -19,10 +19,9 @@ from distributed import Worker
 
 from knickpoint.bisect.job import Device
 from knickpoint.bisect.pool.access import PoolAccess, connection_trouble, is_refusal
-from knickpoint.bisect.pool.documents import Offer, bounded, job_from_text, text_of_result
+from knickpoint.bisect.pool.documents import Offer, bounded, check_device, job_from_text, offer_document, text_of_result
 from knickpoint.bisect.pool.local import LocalPool
 from knickpoint.bisect.pool.probe_run import RUN_PROBE, WorkspacePlace
-from knickpoint.bisect.pool.requests import check_device, offer_document
 from knickpoint.bisect.pool.scheduler import OFFER
 from knickpoint.model.bisection import ProbeResult
 from knickpoint.model.errors import ServiceError

@@ -12,8 +12,7 @@ from typing import Any, Final, Self, TypeVar
 
 from knickpoint.bisect.job import Device, ProbeJob
 from knickpoint.bisect.pool.access import PoolAccess, connection_trouble
-from knickpoint.bisect.pool.documents import DeviceStatus, result_from_text
-from knickpoint.bisect.pool.requests import device_of, request_document, status_of
+from knickpoint.bisect.pool.documents import DeviceStatus, device_of, request_document, result_from_text, status_of
 from knickpoint.model.bisection import ProbeResult
 from knickpoint.model.errors import AbsentError, InputError, KnickpointError, ServiceError
 

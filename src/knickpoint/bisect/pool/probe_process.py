@@ -1,18 +1,20 @@
 """The process of one probe: it reads a job from its standard input, makes the probe, and writes what becomes of it.
 
 The first line of the input is the order, as JSON. A second line, or the end of the input, cancels the probe: so it ends
-by itself when the program that started it dies. The output is one JSON object a line: ``progress``, and at last
-``result``.
+by itself when the program that started it dies, and with it all that descends from it, whatever groups it made. The
+output is one JSON object a line: ``progress``, and at last ``result``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -20,9 +22,52 @@ from typing import IO, Final
 
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.pool.documents import bounded, job_from_text, text_of_result
-from knickpoint.bisect.pool.process_sessions import end_session
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 from knickpoint.model.errors import KnickpointError
+
+_PROCESSES: Final = Path("/proc")
+_ROUNDS: Final = 20
+"""A process that forks while its session ends shows in the next round."""
+
+
+def session_members(session: int) -> tuple[int, ...]:
+    """Return the processes of a session that run; without ``/proc`` the leader of the session, if it runs."""
+    if not (_PROCESSES / "self" / "stat").exists():
+        return (session,) if _runs(session) else ()
+    found = []
+    for entry in _PROCESSES.iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError, ValueError, IndexError):
+                # pid (name, which may have any characters) state parent group session …
+                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                if int(fields[3]) == session and fields[0] not in {"Z", "X"}:
+                    found.append(int(entry.name))
+    return tuple(found)
+
+
+def end_session(session: int, *, spare: int = 0) -> None:
+    """Kill all processes of a session but ``spare``.
+
+    The leader of the session is this process, or a child that is not waited for yet, so that its number is no other's.
+    """
+    for _ in range(_ROUNDS):
+        members = [member for member in session_members(session) if member != spare]
+        if not members:
+            return
+        for member in members:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(member, signal.SIGKILL)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
 
 _CANCEL_SECONDS: Final = 10.0
 """How long a cancelled probe may take to end its commands; then the session ends as a whole."""

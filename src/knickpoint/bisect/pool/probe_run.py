@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.pool.documents import MOST_RESULT_BYTES, result_from_text, text_of_job
-from knickpoint.bisect.pool.process_sessions import end_session
+from knickpoint.bisect.pool.probe_process import end_session
 from knickpoint.model.bisection import ProbeOutcome, ProbeResult
 from knickpoint.model.errors import InputError
 

@@ -20,8 +20,16 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from knickpoint.bisect.pool.access import PoolAccess
 from knickpoint.bisect.pool.broker import Broker, Order, PoolRules
-from knickpoint.bisect.pool.documents import Offer, result_from_text, text_of_job, text_of_result
-from knickpoint.bisect.pool.requests import device_document, offer_of, request_of, status_document
+from knickpoint.bisect.pool.documents import (
+    Offer,
+    device_document,
+    offer_of,
+    request_of,
+    result_from_text,
+    status_document,
+    text_of_job,
+    text_of_result,
+)
 from knickpoint.model.errors import InputError, KnickpointError
 
 OFFER: Final = "knickpoint"

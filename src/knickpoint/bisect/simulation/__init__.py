@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knickpoint.bisect.simulation.forecast import Forecast, forecast, smallest_pool
 from knickpoint.bisect.simulation.scenario import Scenario
+from knickpoint.bisect.simulation.virtual_pool import Forecast, forecast, smallest_pool
 
 __all__ = ["Forecast", "Scenario", "forecast", "smallest_pool"]

@@ -84,7 +84,7 @@ def certificates(directory: str, names: tuple[str, ...]) -> None:
 
     The first call makes their authority as well. Whoever has its key can join the pool: keep it away from agents.
     """
-    from knickpoint.bisect.pool.certificates import make_certificate_files
+    from knickpoint.bisect.pool.access import make_certificate_files
 
     for made in make_certificate_files(Path(directory), names):
         click.echo(str(made))

@@ -45,7 +45,7 @@ def commits_of(instance: Instance, request: BisectionRequest) -> Sequence[Commit
 def stored_answer(instance: Instance, ended: StoredBisection) -> BisectionAnswer:
     """Return the stored end of a bisection as the answer of a coordinator."""
     from knickpoint.bisect.coordinator import BisectionAnswer
-    from knickpoint.bisect.coordinator.evidence import estimate_levels, read_evidence
+    from knickpoint.bisect.coordinator.bisection import estimate_levels, read_evidence
     from knickpoint.instance.bisections import StoreJournal
     from knickpoint.instance.bisections.runs import bisection_of
     from knickpoint.instance.bisections.second_repository import of_main_search

@@ -1,4 +1,7 @@
-"""Artefacts by commit: a cache of bounded size of what builds made, and finished ones from elsewhere."""
+"""Artefacts: what a build makes, kept by commit in a cache of bounded size; and finished ones from elsewhere.
+
+Nothing of them leaves the worktree (:mod:`~knickpoint.bisect.archives`).
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
-from knickpoint.bisect.artefacts.archive import pack, packed_paths, unpack
-from knickpoint.bisect.artefacts.members import Member, MemberKind, write_members
+from knickpoint.bisect.archives import Member, MemberKind, pack, packed_paths, unpack, write_members
 from knickpoint.ingest.file_sources import Bucket
 from knickpoint.model.errors import ConfigError, InputError, ServiceError
 from knickpoint.model.plain_text import without_secrets
