@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from knickpoint.cli.arguments import did_you_mean
-from knickpoint.cli.completions import VARIABLE, add_completion, register_shells
+from knickpoint.cli.commands.completion import VARIABLE, add_completion, register_shells
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED, UNREAD
 from knickpoint.cli.missing_package import explain_missing
 from knickpoint.cli.options import instance_option
@@ -175,8 +175,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "mcp": ("serve:mcp", "Serve an instance to AI agents, as tools of the Model Context Protocol."),
         "worker": ("serve:worker", "Import new files, and run the alerts on new results and by schedule."),
         "doctor": ("doctor", "Check the health of the instance, its data and its alerts."),
-        "backup": ("backup:backup", "Copy the whole instance into one file while it is in use."),
-        "restore": ("backup:restore", "Restore an instance from a backup."),
+        "backup": ("init:backup", "Copy the whole instance into one file while it is in use."),
+        "restore": ("init:restore", "Restore an instance from a backup."),
         "tokens": ("access:tokens", "Create, list and revoke tokens for machines."),
         "completion": ("completion", "Print or install shell completion."),
         "audit": ("access:audit", "List the audit log: sign-ins, tokens, the configuration, decisions."),

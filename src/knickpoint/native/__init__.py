@@ -3,7 +3,7 @@
 Each kernel is a module, or a package where it is large, and its C lies in ``c/``::
 
     ranks.py             the kernel in NumPy (``compare_ranks_in_numpy``: fallback, oracle of the tests, and the place
-                         of the docstrings), in C (``compare_ranks_in_c``, the same signature), and the one for callers:
+                         of the docstrings), in C (``compare_ranks_in_c``, with the same signature), and for callers:
                          ``compare_ranks = choose(compare_ranks_in_numpy, compare_ranks_in_c)``
     c/ranks/exports.h    what Python may call of the C
     c/ranks/ranks.c      the C

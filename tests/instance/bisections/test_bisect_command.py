@@ -16,8 +16,8 @@ from tests.cli.conftest import Knick, api
 from tests.cli.conftest import knick as knick  # noqa: PLC0414 - the fixture
 from tests.instance.bisections.bisectable import BAD, GOOD, PARSE, Bisectable, QuickPool, recipe
 
-from knickpoint.cli.commands.bisect import change
-from knickpoint.cli.commands.bisect.change import holder_name, is_gone
+from knickpoint.cli.commands.bisect import bisections
+from knickpoint.cli.commands.bisect.bisections import holder_name, is_gone
 from knickpoint.history import Git
 from knickpoint.instance import CONFIG_FILE, probes
 from knickpoint.instance.bisections import request_bisection
@@ -48,7 +48,7 @@ class Waits:
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     made = Waits()
-    monkeypatch.setattr(change, "time", made)
+    monkeypatch.setattr(bisections, "time", made)
     return made
 
 

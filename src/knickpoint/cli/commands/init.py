@@ -1,4 +1,4 @@
-"""``knick init`` and ``move-in``: create an instance, empty or with the whole history of another tool."""
+"""``knick init``, ``move-in``, ``backup`` and ``restore``: make an instance, empty or not, and copy one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import click
 
 from knickpoint.cli.exit_codes import FAILED
-from knickpoint.cli.options import read_pairs
+from knickpoint.cli.options import instance_option, open_chosen_instance, read_pairs
 from knickpoint.cli.output import Column, OutputFormat, format_option, show
 from knickpoint.cli.terminal import Progress, note
 from knickpoint.model.errors import ConfigError, HistoryError, InputError
@@ -214,3 +214,54 @@ def move_in(*, source: str, directory: Path, no_repository: bool, output: Output
         show(_COLUMNS, [row | {"directory": str(summary.directory)}], output)
     if summary.incomplete:
         raise click.exceptions.Exit(FAILED)
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+@instance_option
+def backup(file: Path, instance: str | None) -> None:
+    """Copy the whole instance, configuration and store, into FILE while it is in use.
+
+    Secrets in knickpoint.toml are left out, with variables in their place, and the key that signs sessions.
+    """
+    from knickpoint.instance.backup import backup_instance
+
+    with open_chosen_instance(instance) as opened:
+        variables = backup_instance(opened, file)
+    note(f"Wrote {file} ({file.stat().st_size:,} bytes).")
+    if variables:
+        note(f"It contains no secrets. To restore it, set the environment variables {', '.join(variables)}.")
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--store",
+    default="",
+    metavar="LOCATION",
+    help="Where to create the store: a path relative to DIRECTORY, or postgresql://…. Default: where the configuration "
+    "in the backup says.",
+)
+@click.option(
+    "--keep-tokens",
+    is_flag=True,
+    help="Accept the tokens of the backup again, also those that were revoked after it was made.",
+)
+@click.option(
+    "--outside", is_flag=True, help="Create the store outside of DIRECTORY if the configuration in the backup says so."
+)
+def restore(file: Path, directory: Path, *, store: str, keep_tokens: bool, outside: bool) -> None:
+    """Restore an instance into DIRECTORY, where there is none yet, from a FILE of `knick backup`.
+
+    The restored instance has revoked all tokens and ended all sessions, because the backup does not know later
+    revocations.
+    """
+    from knickpoint.instance.backup import restore_instance
+
+    unset = restore_instance(file, directory, store=store, keep_tokens=keep_tokens, outside=outside)
+    note(f"Restored the instance into {directory.absolute()}.")
+    if not keep_tokens:
+        note("Its tokens are revoked: knick tokens create makes new ones.")
+    if unset:
+        note(f"It needs the environment variables {', '.join(unset)}: set them before you use it.")

@@ -79,7 +79,7 @@ def command(
                 where="--profiles",
                 remedy="Leave it out; knick export --profiles DIR writes them.",
             )
-        from knickpoint.cli.commands.bisect.change import bisect_change, change_cost
+        from knickpoint.cli.commands.bisect.bisections import bisect_change, change_cost
 
         if dry_run:
             click.echo(change_cost(search, options, instance, output), nl=False)
@@ -89,7 +89,7 @@ def command(
 
     planned = prepare_search(search, options, instance)
     if dry_run:
-        from knickpoint.cli.commands.bisect.dry_run import render_dry_run
+        from knickpoint.cli.commands.bisect.search import render_dry_run
 
         click.echo(render_dry_run(planned.planned, output), nl=False)
         return
