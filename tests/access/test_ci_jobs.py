@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from joserfc.jwk import ECKey, RSAKey
 from tests.access.issuer import EC, RSA, STRANGER, CiService, ci_service, github_claims, gitlab_claims, part, sign
 
-from knickpoint.access.ci_jobs import ci_job_caller
-from knickpoint.access.identity_token import KeySource
+from knickpoint.access.identity_token import KeySource, ci_job_caller
 from knickpoint.access.settings import CiJobKind, CiJobSettings
 from knickpoint.model.access import Caller, CallerKind, Permission
 from knickpoint.model.errors import NotSignedInError

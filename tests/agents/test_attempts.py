@@ -24,8 +24,7 @@ from tests.repositories import GitRepository
 from knickpoint.access.local_user import local_caller
 from knickpoint.access.tokens import create_token
 from knickpoint.agents import begin_session
-from knickpoint.agents.reply import LONGEST
-from knickpoint.agents.tool import Session
+from knickpoint.agents.tool import LONGEST, Session
 from knickpoint.bisect.attempt_record import Attempt, lock_of, write_session
 from knickpoint.bisect.attempts import AttemptEnd, AttemptVerdict
 from knickpoint.bisect.settings import PoolSettings

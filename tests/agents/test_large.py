@@ -12,8 +12,7 @@ from tests.agents.client import call_here
 from dashboard_instance import LARGEST, TRACES, make_instance
 from knickpoint.access.local_user import local_caller
 from knickpoint.agents import begin_session
-from knickpoint.agents.reply import LONGEST
-from knickpoint.agents.tool import Session
+from knickpoint.agents.tool import LONGEST, Session
 from knickpoint.instance import open_instance
 
 pytestmark = pytest.mark.long

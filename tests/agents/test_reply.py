@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.hostile_names import CONTROLS, HOSTILE
 
-from knickpoint.agents.reply import LONGEST, Page, Reply, Said, call, marked, unmarked, write_reply
+from knickpoint.agents.tool import LONGEST, Page, Reply, Said, call, marked, unmarked, write_reply
 
 
 def page(number: int, width: int = 50, first: int = 0) -> Page:

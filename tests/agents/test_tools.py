@@ -15,11 +15,10 @@ from tests.hostile_names import HOSTILE, make_hostile
 from tests.server.story import SLOWER, commit_hash, results_of
 
 from knickpoint.access.local_user import local_caller
-from knickpoint.agents import attempts, begin_session, bisections, changes, decisions, documentation, measurements
-from knickpoint.agents.reply import LONGEST
+from knickpoint.agents import attempts, begin_session, bisections, changes, documentation, measurements
 from knickpoint.agents.server import TOOLS, answer_call
-from knickpoint.agents.tool import Session, Tool
-from knickpoint.answers.pictures import draw_plot
+from knickpoint.agents.tool import LONGEST, Session, Tool
+from knickpoint.answers.plots import draw_plot
 from knickpoint.instance import open_instance
 from knickpoint.model.access import Permission
 from knickpoint.model.query import parse_query
@@ -71,7 +70,7 @@ Sessions = Callable[..., Session]
 def test_the_server_has_every_tool_that_is_defined() -> None:
     defined = {
         each.name
-        for module in (attempts, bisections, changes, decisions, documentation, measurements)
+        for module in (attempts, bisections, changes, documentation, measurements)
         for each in vars(module).values()
         if isinstance(each, Tool)
     }

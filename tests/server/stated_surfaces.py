@@ -23,9 +23,8 @@ from knickpoint.model.change_point import Condition
 from knickpoint.model.notification import Announcement, AnnouncementKind, Delivery, NotificationKind, Recipient
 from knickpoint.model.plain_text import counted
 from knickpoint.model.statement import Change, ChangeCondition, Statement
-from knickpoint.notify.ledger_view import LedgerView
 from knickpoint.notify.messages import load_templates, message_for
-from knickpoint.notify.messages.fact_reader import FactReader, FactSettings
+from knickpoint.notify.messages.fact_reader import FactReader, FactSettings, LedgerView
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.notify.trackers.tracker_channel import Tracker, TrackerChannel, changes_of, draft_ticket
 from knickpoint.publish import Chosen

@@ -14,7 +14,7 @@ from tests.server.story import TOKEN
 from knickpoint.access.local_user import local_caller
 from knickpoint.access.settings import AccessSettings, AnyoneRole, SignInKind, SignInSettings
 from knickpoint.access.tokens import create_token
-from knickpoint.answers.me import SharedView, describe_caller, list_views, share_view
+from knickpoint.answers.access import SharedView, describe_caller, list_views, share_view
 from knickpoint.instance import Instance
 from knickpoint.instance.config import Config
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission

@@ -1,8 +1,8 @@
 """Tools for AI agents, by the Model Context Protocol: what the API and the commands do, in replies of bounded length.
 
-``tool`` says what a tool is; ``changes``, ``decisions``, ``measurements``, ``bisections``, ``attempts`` and
-``documentation`` define them, from the functions of the room ``answers``; ``reply`` writes what they answer; ``server``
-connects them with the SDK. To add a tool, write a function in one of the six, and name it in ``server``.
+``tool`` says what a tool is and what it replies; ``changes``, ``measurements``, ``bisections``, ``attempts`` and
+``documentation`` define them, from the functions of the room ``answers``; ``server`` connects them with the SDK. To add
+a tool, write a function in one of the five, and name it in ``server``.
 """
 
 from typing import TYPE_CHECKING

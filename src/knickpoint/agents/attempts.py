@@ -7,8 +7,20 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from knickpoint.agents.reply import Page, Reply, Said, call, hash_text, percent, share_text
-from knickpoint.agents.tool import First, RepositoryName, Request, Session, tool
+from knickpoint.agents.tool import (
+    First,
+    Page,
+    Reply,
+    RepositoryName,
+    Request,
+    Said,
+    Session,
+    call,
+    hash_text,
+    percent,
+    share_text,
+    tool,
+)
 from knickpoint.answers.base import AttemptsId, Text
 from knickpoint.answers.visible_repositories import UnknownError
 from knickpoint.bisect.attempt_record import Attempt, AttemptJournal

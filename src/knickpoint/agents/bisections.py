@@ -6,8 +6,19 @@ from typing import Final
 
 from pydantic import Field
 
-from knickpoint.agents.reply import Page, Reply, Said, call, commit_facts, hash_text
-from knickpoint.agents.tool import First, RepositoryName, Request, Session, tool
+from knickpoint.agents.tool import (
+    First,
+    Page,
+    Reply,
+    RepositoryName,
+    Request,
+    Said,
+    Session,
+    call,
+    commit_facts,
+    hash_text,
+    tool,
+)
 from knickpoint.answers.base import BisectionId, ChangeId, Text
 from knickpoint.answers.bisections import (
     BisectionAnswer,

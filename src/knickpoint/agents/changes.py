@@ -1,15 +1,29 @@
-"""The tools about changes: list them, explain one, and see the evidence in a trace."""
+"""The tools about changes: list them, explain one, see the evidence in a trace, and record what a person decided."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
-from knickpoint.agents.reply import Page, Reply, Said, call, commit_facts, hash_text, percent, trace_facts
-from knickpoint.agents.tool import First, LineName, RepositoryName, Request, Session, tool
+from knickpoint.agents.tool import (
+    First,
+    LineName,
+    Page,
+    Reply,
+    RepositoryName,
+    Request,
+    Said,
+    Session,
+    call,
+    commit_facts,
+    hash_text,
+    percent,
+    tool,
+    trace_facts,
+)
 from knickpoint.answers.base import ChangeId, ChangePointId, Id, Text
 from knickpoint.answers.bisections import list_recipes
 from knickpoint.answers.changes import (
@@ -25,9 +39,12 @@ from knickpoint.answers.changes import list_changes as list_page
 from knickpoint.answers.commits import list_repositories as list_sizes
 from knickpoint.answers.explanations import CandidateAnswer, explain
 from knickpoint.answers.filters import AlertKindFilter, ListFilter, Tab
-from knickpoint.answers.members import ChangePointAnswer
-from knickpoint.answers.suspects import list_suspects
+from knickpoint.answers.members import ChangePointAnswer, list_suspects
+from knickpoint.answers.triage import Entries, TriageAnswer, TriageRequest, UndoRequest
+from knickpoint.answers.triage import decide as decide_about
+from knickpoint.answers.triage import undo as undo_entries
 from knickpoint.model.access import Permission
+from knickpoint.model.change_point import Status
 from knickpoint.model.commit import short_name
 from knickpoint.model.errors import InputError
 from knickpoint.model.statement import Basis, ChangeDirection
@@ -304,3 +321,79 @@ def _candidate(each: CandidateAnswer) -> dict[str, object]:
             for check in each.checks[:_MOST_CHECKS]
         ],
     }
+
+
+class DecideRequest(Request):
+    """What is decided, and about what."""
+
+    changes: list[ChangeId] = Field(min_length=1, max_length=50, description='Ids of changes, as `["R12"]`.')
+    status: Status = Field(
+        description="`acknowledged`: it is real and known; `hidden`: it is noise; `ticket`: a ticket is about it, which "
+        "needs `ticket`; `new`: nobody has decided yet."
+    )
+    note: Annotated[Text, Field(max_length=2_000)] = Field(
+        default="", description="Why, for the people who read it later. Empty keeps the note there is."
+    )
+    ticket: Annotated[Text, Field(max_length=500)] = Field(default="", description="Key or address of the ticket.")
+
+
+@tool(Permission.DECIDE)
+def decide(session: Session, asked: DecideRequest) -> Reply:
+    """Record a decision about changes under the name of the caller. Only do this when a person asked for it.
+
+    Nothing is deleted; `undo_decision` takes the decision back as a whole.
+    """
+    request = TriageRequest(
+        changes=asked.changes,
+        status=asked.status,
+        note=asked.note or None,
+        ticket=asked.ticket or None,
+        filter=EVERY_CHANGE,
+    )
+    return _decided(decide_about(session.visible, request))
+
+
+class UndoDecisionRequest(Request):
+    """Which decision."""
+
+    first_entry: Id | None = Field(default=None, description="`first_entry` of the reply of `decide`.")
+    last_entry: Id | None = Field(default=None, description="`last_entry` of the reply of `decide`.")
+    changes: list[ChangeId] = Field(
+        default=[], max_length=50, description="Instead: changes about each of which the last decision is taken back."
+    )
+
+
+@tool(Permission.DECIDE)
+def undo_decision(session: Session, asked: UndoDecisionRequest) -> Reply:
+    """Take a decision back as a whole. Changes about which somebody decided later keep the later decision.
+
+    Without the reply of `decide`, name the changes; `list_changes(which='processed')` lists what was decided.
+    """
+    entries = None
+    if asked.first_entry is not None and asked.last_entry is not None:
+        entries = Entries(first=asked.first_entry, last=asked.last_entry)
+    ids: list[int] = []
+    for change in asked.changes:
+        session.visible.of_change(change)
+        ids += [each.id for each in session.visible.store.findings.live_members(change)]
+    return _decided(undo_entries(session.visible, UndoRequest(ids=ids, entries=entries, filter=EVERY_CHANGE)))
+
+
+def _decided(done: TriageAnswer) -> Reply:
+    """Describe the effect of a decision."""
+    entries = done.entries
+    facts = {
+        "changed_steps": done.changed,
+        "first_entry": entries and entries.first,
+        "last_entry": entries and entries.last,
+    }
+    items: list[dict[str, object]] = [
+        {
+            "change": Said(f"R{each.id}"),
+            "decision": each.statement and each.statement.decision,
+            "says": each.statement and each.statement.headline,
+        }
+        for each in done.changes
+    ]
+    undo = [call("undo_decision", first_entry=entries.first, last_entry=entries.last)] if entries else []
+    return Reply(facts, Page("changes", items, 0, len(items)), [*undo, call("list_changes")])

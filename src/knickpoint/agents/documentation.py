@@ -12,8 +12,7 @@ from typing import Final
 
 from pydantic import Field
 
-from knickpoint.agents.reply import Page, Reply, Said, call
-from knickpoint.agents.tool import First, Request, Session, tool
+from knickpoint.agents.tool import First, Page, Reply, Request, Said, Session, call, tool
 from knickpoint.answers.base import Text
 
 _HERE: Final = Path(__file__).resolve().parent

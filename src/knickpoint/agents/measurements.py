@@ -7,8 +7,23 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from knickpoint.agents.reply import Page, Reply, Said, call, commit_facts, for_agent, percent, share_text, trace_facts
-from knickpoint.agents.tool import First, LineName, RepositoryName, Request, Session, tool
+from knickpoint.agents.tool import (
+    First,
+    LineName,
+    Page,
+    Reply,
+    RepositoryName,
+    Request,
+    Said,
+    Session,
+    call,
+    commit_facts,
+    for_agent,
+    percent,
+    share_text,
+    tool,
+    trace_facts,
+)
 from knickpoint.answers.base import Id, Text
 from knickpoint.answers.change_points import read_change_points
 from knickpoint.answers.commits import commit_answer
@@ -23,7 +38,7 @@ from knickpoint.answers.comparisons import (
     compare_uploaded,
 )
 from knickpoint.answers.missing import list_missing as list_absent
-from knickpoint.answers.pictures import draw_plot
+from knickpoint.answers.plots import draw_plot
 from knickpoint.answers.tabular_values import list_values
 from knickpoint.answers.traces import list_facets, list_traces
 from knickpoint.answers.values import WantedValues

@@ -18,10 +18,9 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope
 
-from knickpoint.agents import attempts, bisections, changes, decisions, documentation, measurements
+from knickpoint.agents import attempts, bisections, changes, documentation, measurements
 from knickpoint.agents.documentation import read_instructions
-from knickpoint.agents.reply import Reply, Said, call, for_agent, write_reply
-from knickpoint.agents.tool import Session, Tool
+from knickpoint.agents.tool import Reply, Said, Session, Tool, call, for_agent, write_reply
 from knickpoint.budget import Budget, spending
 from knickpoint.model.access import Permission
 from knickpoint.model.errors import ForbiddenError, InputError, KnickpointError
@@ -47,8 +46,8 @@ TOOLS: Final = {
         attempts.try_commit,
         attempts.report_attempts,
         attempts.stop_attempts,
-        decisions.decide,
-        decisions.undo_decision,
+        changes.decide,
+        changes.undo_decision,
         documentation.search_documentation,
     )
 }

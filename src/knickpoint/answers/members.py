@@ -1,4 +1,7 @@
-"""The change points of a change: commit, suspect range, levels, status and sparkline."""
+"""The members of a change, with commit, suspect range, levels, status and sparkline; and its suspects.
+
+Suspects are those of the store; nothing is ranked while a request waits.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,13 @@ from pydantic import Field
 from knickpoint.answers.base import Answer, ChangeId, ChangePointId, FiniteOrNull
 from knickpoint.answers.commits import CommitAnswer, commit_answer
 from knickpoint.answers.traces import TraceAnswer, trace_answer
+from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.change_point import ChangePoint, Condition, Direction, Status, SuspectRange
 from knickpoint.model.commit import Line, Repository
 from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.step import Movement
+from knickpoint.model.suspects import SuspectFacts
 from knickpoint.store import Store
 from knickpoint.watch.lines import RangeReader
 
@@ -263,3 +268,53 @@ def read_members(store: Store, reader: RangeReader, points: Sequence[ChangePoint
         )
         for point in points
     ]
+
+
+# The suspects of a change.
+
+
+class SuspectAnswer(Answer):
+    """A commit that may have caused a change."""
+
+    rank: int = Field(description="Place in the list, 1 for the most likely.")
+    commit: CommitAnswer
+    probability: float = Field(description="Probability that it is the cause, before any commit is measured again.")
+    reasons: list[str] = Field(description="What speaks for or against it, in words, the most important first.")
+
+
+class SuspectsAnswer(Answer):
+    """The commits that may have caused a change, the most likely first."""
+
+    change: ChangeId
+    ranked: bool = Field(
+        description="False before the worker ranks them: the change is new, or its suspect range moved."
+    )
+    none: float | None = Field(description="Probability that no commit of the list is the cause; null if not ranked.")
+    facts: SuspectFacts | None = Field(
+        description="`git`: the ranking knows the touched files; `results`: it does not, and places alone decide."
+    )
+    note: str = Field(description="What limits the ranking, empty if nothing does.")
+    machine: str = Field(description="What changed about the machine at the step, empty if nothing did.")
+    suspects: list[SuspectAnswer]
+
+
+# Build the answer about the suspects of a change, as they are stored: nothing is ranked while someone reads.
+
+
+def list_suspects(visible: VisibleRepositories, change: int) -> SuspectsAnswer:
+    """List the suspects of a change, the most likely first.
+
+    Raises:
+        UnknownError: there is no such change.
+    """
+    repository = visible.of_change(change)
+    found = visible.store.findings.suspects.get(change)
+    if found is None:
+        return SuspectsAnswer(change=change, ranked=False, none=None, facts=None, note="", machine="", suspects=[])
+    reader = RangeReader(visible.store, repository)
+    reader.load(slots=[suspect.slot for suspect in found.suspects])
+    suspects = [
+        SuspectAnswer.of(each, rank=rank, commit=commit_at(reader, found.suspect_range.line, each.slot))
+        for rank, each in enumerate(found.suspects, 1)
+    ]
+    return SuspectsAnswer.of(found, change=change, ranked=True, suspects=suspects)

@@ -34,7 +34,7 @@ from knickpoint.model.notification import (
 )
 from knickpoint.model.plain_text import counted
 from knickpoint.notify.channel import Channel, DeliveryError
-from knickpoint.notify.ledger_view import LedgerView
+from knickpoint.notify.messages.fact_reader import LedgerView
 from knickpoint.notify.recipients import AUTOMATIC, TRACKERS, Schedule
 from knickpoint.notify.settings import ChannelSettings
 from knickpoint.store import Store

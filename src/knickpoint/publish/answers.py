@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
 
-from knickpoint.answers import alerts as alert_records
 from knickpoint.answers import (
+    access,
     bisections,
     change_pages,
     change_points,
@@ -19,22 +19,22 @@ from knickpoint.answers import (
     explanations,
     flame_graphs,
     health,
-    me,
     overview,
-    pictures,
+    plots,
     quarantines,
     runs,
-    suspects,
     tickets,
     traces,
     trends,
     values,
 )
+from knickpoint.answers import alerts as alert_records
 from knickpoint.answers import runs as environments
 from knickpoint.answers import runs as marks
 from knickpoint.answers.base import Answer
 from knickpoint.answers.changes import FEW_MEMBERS, ChangeAnswer, Listing, Ordering
 from knickpoint.answers.filters import AlertKindFilter, ListFilter
+from knickpoint.answers.members import list_suspects
 from knickpoint.answers.visible_repositories import VisibleRepositories
 from knickpoint.instance import Instance
 from knickpoint.model.access import Caller, CallerKind, Grants, Permission
@@ -156,7 +156,7 @@ def _read_all(instance: Instance, chosen: Chosen) -> SiteAnswers:
                 for name in (found["summary"] for found in each["change-points"]["summaries"]):
                     packed[f"{index}/values-{key}-{name}"] = reader.values(line, [key], read_summary(name))
         json[f"{index}/reports"] = dict(reader.reports(line))
-        badges |= {str(key): svg(pictures.draw_badge_of(reader.visible, key, line_name="")) for key in ids}
+        badges |= {str(key): svg(plots.draw_badge_of(reader.visible, key, line_name="")) for key in ids}
         fixed |= dict(reader.of_repository(repository, line))
         trace_count, commit_count = trace_count + len(ids), commit_count + len(line.slots)
     lists = {name: reader.changes(wanted) for name, wanted in _TABS.items()}
@@ -206,7 +206,7 @@ class _Reader:
 
     def fixed(self) -> Iterator[tuple[str, Any]]:
         """Yield the answers without parameters by path."""
-        known = me.describe_caller(self._instance.config, self.caller, open_port=False, ended=False)
+        known = access.describe_caller(self._instance.config, self.caller, open_port=False, ended=False)
         day = self._now.strftime("%Y-%m-%d %H:%M UTC")
         yield (
             "me",
@@ -246,7 +246,7 @@ class _Reader:
         yield f"changes/{name}", _plain(page)
         if page.cause is not None:
             yield f"changes/{name}/flame", _plain(flame_graphs.read_flame_graph(self.visible, self._instance, change))
-        yield f"changes/{name}/suspects", _plain(suspects.list_suspects(self.visible, change))
+        yield f"changes/{name}/suspects", _plain(list_suspects(self.visible, change))
         yield f"changes/{name}/recipes", []
         found = bisections.list_bisections(self.visible, "", (), change, 1)
         yield f"bisections {name}", [_plain(each) for each in found]
@@ -331,7 +331,7 @@ class _Reader:
         lead = next((member for member in change["members"] if member["id"] == change["lead"]), change["members"][0])
         at = change["commit"]["hash"]
         trace = lead["trace"]["id"]
-        return png(pictures.draw_plot(self.visible, trace, line_name="", at=at, size=_CARD_SIZE, theme=Theme.LIGHT))
+        return png(plots.draw_plot(self.visible, trace, line_name="", at=at, size=_CARD_SIZE, theme=Theme.LIGHT))
 
     def _all_changes(self, wanted: ListFilter) -> Iterator[ChangeAnswer]:
         page, pages = 1, 1

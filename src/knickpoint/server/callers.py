@@ -95,7 +95,7 @@ def _is_identity_token(secret: str) -> bool:
 
 def _ci_job(instance: Instance, text: str, keys: KeySource) -> Caller:
     """Return the CI job that sends an identity token."""
-    from knickpoint.access.ci_jobs import ci_job_caller  # needs the extra sign-in
+    from knickpoint.access.identity_token import ci_job_caller  # needs the extra sign-in
 
     config = instance.config
     return ci_job_caller(text, config.ci_jobs, audience=config.server.address, keys=keys, now=datetime.now(UTC))

@@ -89,7 +89,7 @@ def create(
     if output is OutputFormat.TEXT:
         click.echo(made.secret)
     else:
-        from knickpoint.answers.tokens import NewTokenAnswer, token_answer
+        from knickpoint.answers.access import NewTokenAnswer, token_answer
 
         show_answer(NewTokenAnswer(token=token_answer(made.token), secret=made.secret), output)
     end = f"expires at {until.isoformat(timespec='seconds')}" if until else "does not expire"
@@ -144,7 +144,7 @@ def _show(tokens: Sequence[Token], output: OutputFormat) -> None:
         rows = [_row(token, datetime.now(UTC)) for token in tokens]
         show(_LIST, rows, output, empty="There are no tokens: knick tokens create NAME --scope upload.")
     else:
-        from knickpoint.answers.tokens import TokenAnswer, token_answer
+        from knickpoint.answers.access import TokenAnswer, token_answer
 
         show_answers(TokenAnswer, [token_answer(token) for token in tokens], output)
 
@@ -195,7 +195,7 @@ def audit(*, since: str, kind: str | None, who: str, limit: int, instance: str |
     with open_chosen_instance(instance) as opened:
         entries = opened.store.audit.entries(kind=AuditKind(kind) if kind else None, who=who, since=begin, limit=limit)
     if output is not OutputFormat.TEXT:
-        from knickpoint.answers.tokens import AuditEntryAnswer
+        from knickpoint.answers.access import AuditEntryAnswer
 
         show_answers(AuditEntryAnswer, [AuditEntryAnswer.of(entry) for entry in entries], output)
         return

@@ -115,7 +115,7 @@ def suspects(change: str, *, limit: int | None, instance: str | None, output: Ou
     with open_chosen_instance(instance) as opened:
         repository = opened.store.findings.repository_of(key)
         if output is not OutputFormat.TEXT:
-            from knickpoint.answers.suspects import SuspectAnswer, list_suspects
+            from knickpoint.answers.members import SuspectAnswer, list_suspects
 
             show_answers(SuspectAnswer, list_suspects(local_view(opened), key).suspects[:limit], output)
             return

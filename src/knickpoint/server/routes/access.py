@@ -6,14 +6,18 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from knickpoint.answers import tokens
-from knickpoint.answers.me import (
+from knickpoint.answers import access
+from knickpoint.answers.access import (
+    AuditEntryAnswer,
     MeAnswer,
+    NewTokenAnswer,
     Setting,
     SettingRequest,
     SettingsAnswer,
     SharedView,
     SharedViewAnswer,
+    TokenAnswer,
+    TokenRequest,
     describe_caller,
     list_views,
     put_setting,
@@ -21,7 +25,6 @@ from knickpoint.answers.me import (
     share_view,
     unshare_view,
 )
-from knickpoint.answers.tokens import AuditEntryAnswer, NewTokenAnswer, TokenAnswer, TokenRequest
 from knickpoint.model.access import AuditKind
 from knickpoint.server.callers import Admin, InstanceAdmin, RequestCaller, RequestIdentity
 from knickpoint.server.routes.dependencies import MOST, RequestInstance, RequestStore
@@ -92,14 +95,14 @@ def get_tokens(store: RequestStore, caller: Admin) -> list[TokenAnswer]:
 
     An admin of some repositories sees the tokens for these alone.
     """
-    return tokens.list_tokens(store, caller)
+    return access.list_tokens(store, caller)
 
 
 @access_router.post("/tokens", status_code=_CREATED)
 def post_token(store: RequestStore, caller: Admin, request: TokenRequest, response: Response) -> NewTokenAnswer:
     """Create a token. The answer is the only one that has its secret. A token grants no more than its creator has."""
     response.headers["cache-control"] = "no-store"
-    return tokens.create_token(store, caller, request)
+    return access.create_token(store, caller, request)
 
 
 @access_router.delete("/tokens/{name}")
@@ -107,7 +110,7 @@ def delete_token(
     store: RequestStore, caller: Admin, name: Annotated[str, Path(max_length=200, description="Name of the token.")]
 ) -> TokenAnswer:
     """Revoke a token: it is refused from now on, for good, and stays in the list."""
-    return tokens.revoke_token(store, caller, name)
+    return access.revoke_token(store, caller, name)
 
 
 @access_router.get("/audit")
@@ -124,4 +127,4 @@ def get_audit(
     limit: Annotated[int, Query(ge=1, le=1000, description="How many to return.")] = 200,
 ) -> list[AuditEntryAnswer]:
     """List the audit log, the newest entries first; it is for admins of all repositories."""
-    return tokens.list_entries(store, before=before, kind=kind, who=who, limit=limit)
+    return access.list_entries(store, before=before, kind=kind, who=who, limit=limit)

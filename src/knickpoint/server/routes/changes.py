@@ -22,7 +22,7 @@ from knickpoint.answers.changes import (
 from knickpoint.answers.clusters import ClustersAnswer, list_clusters
 from knickpoint.answers.filters import ListFilter
 from knickpoint.answers.flame_graphs import FlameGraphAnswer, read_flame_graph
-from knickpoint.answers.members import MembersAnswer
+from knickpoint.answers.members import MembersAnswer, SuspectsAnswer, list_suspects
 from knickpoint.answers.quarantines import (
     LiftRequest,
     QuarantineAnswer,
@@ -31,7 +31,6 @@ from knickpoint.answers.quarantines import (
     list_quarantined_values,
     list_quarantines,
 )
-from knickpoint.answers.suspects import SuspectsAnswer, list_suspects
 from knickpoint.answers.tickets import TrackerAnswer, list_trackers, with_new_ticket
 from knickpoint.answers.traces import BreakdownAnswer, break_change_down
 from knickpoint.answers.triage import (

@@ -7,16 +7,17 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 
-from knickpoint.answers.formulas import (
+from knickpoint.answers.plots import (
     FormulaAnswer,
     ShortcutAnswer,
     ShortcutIdAnswer,
     ShortcutRequest,
     add_shortcut,
     calculate,
+    draw_badge_of,
+    draw_plot,
     read_shortcut,
 )
-from knickpoint.answers.pictures import draw_badge_of, draw_plot
 from knickpoint.answers.tabular_values import annotate, plot_series, search_terms
 from knickpoint.answers.values import (
     MOST_TRACES,
