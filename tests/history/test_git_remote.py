@@ -14,7 +14,7 @@ import pytest
 from tests.repositories import GitRepository
 
 from knickpoint.history import Git
-from knickpoint.history.git_remote import GitRemote
+from knickpoint.history.git_process import GitRemote
 from knickpoint.model.errors import HistoryError
 
 NewRepository = Callable[[str], GitRepository]

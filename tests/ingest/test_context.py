@@ -13,8 +13,8 @@ from tests.ingest.conftest import Lab
 
 from knickpoint.ingest import read_ci, read_sidecar
 from knickpoint.ingest.sidecar import FileContext, Sidecar
+from knickpoint.model.commit import commit_name
 from knickpoint.model.errors import InputError
-from knickpoint.model.revision import commit_name
 
 A, B = "1000001", "1000002"
 

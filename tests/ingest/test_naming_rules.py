@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knickpoint.ingest import Rename
-from knickpoint.ingest.identity import digest_run, run_identity
 from knickpoint.ingest.naming_rules import NamingRules, volatile_params
+from knickpoint.ingest.results_file import digest_run, run_identity
 from knickpoint.model.errors import InputError, ParamsError
 from knickpoint.model.report import Result, ResultTable, RunReport
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knickpoint.model.revision import commit_name, is_hash_or_number, is_placeholder
+from knickpoint.model.commit import commit_name, is_hash_or_number, is_placeholder
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knickpoint.profiles import ProfileBuilder, ValueKind, difference
-from knickpoint.profiles.shown_files import shown_files
+from knickpoint.profiles.difference import shown_files
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,7 @@ from knickpoint.watch.backtest.backtest import (
     sample_traces,
 )
 from knickpoint.watch.backtest.history import read_history
-from knickpoint.watch.backtest.replay import replay
-from knickpoint.watch.backtest.score import Outcome
+from knickpoint.watch.backtest.replay import Outcome, replay
 from knickpoint.watch.missed_changes import mark_missed
 from knickpoint.watch.triage.decisions import Targets, decide
 from knickpoint.watch.triage.history_boundary import set_boundary

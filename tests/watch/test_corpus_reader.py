@@ -15,7 +15,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.watch.alert_run.run import run_alerts
 from knickpoint.watch.backtest.backtest import Backtest, backtest, backtest_history
 from knickpoint.watch.backtest.history import read_corpus
-from knickpoint.watch.backtest.score import Outcome
+from knickpoint.watch.backtest.replay import Outcome
 from knickpoint.watch.quality.corpus import corpus_rows
 from knickpoint.watch.triage.decisions import Targets, decide
 

@@ -8,7 +8,7 @@ import pytest
 
 from knickpoint.model.commit import Commit
 from knickpoint.store.findings.change_list import Sort
-from knickpoint.watch.changes.merged_list import ListedChange, merge_changes
+from knickpoint.watch.changes import ListedChange, merge_changes
 
 from .conftest import World, levels
 

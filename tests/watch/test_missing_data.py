@@ -11,13 +11,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.frame import Trace
 from knickpoint.model.report import Result, ResultTable, RunReport
 from knickpoint.store import RunWrite
-from knickpoint.watch.absence.missing_data import (
-    MissingKind,
-    RenameProposal,
-    accept_rename,
-    find_missing_data,
-    withdraw_rename,
-)
+from knickpoint.watch.missing_data import MissingKind, RenameProposal, accept_rename, find_missing_data, withdraw_rename
 from knickpoint.watch.triage.decisions import Targets, decide
 
 from .conftest import World, levels

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from knickpoint.model.commit import Line
-from knickpoint.watch.absence.missing_traces import KnownHabits, StoppedJob, absences, silences
+from knickpoint.watch.missing_traces import KnownHabits, StoppedJob, absences, silences
 
 from .conftest import World, levels, make_world
 
@@ -47,14 +47,14 @@ def test_what_is_missed_does_not_depend_on_how_much_is_read_at_a_time(
 ) -> None:
     world.measure({f"parse_{n}": levels((40 - n % 7, 10.0)) for n in range(1500)})
     at_once = absences(world.store, world.repository).traces
-    monkeypatch.setattr("knickpoint.watch.absence.missing_traces._BLOCK_CHUNKS", 1)
+    monkeypatch.setattr("knickpoint.watch.missing_traces._BLOCK_CHUNKS", 1)
     assert absences(world.store, world.repository).traces == at_once
     assert at_once
 
 
 def test_what_is_known_of_chunks_gives_what_reading_them_gives(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Habits are kept while new values arrive, commits join the line before others, and a trace continues another."""
-    monkeypatch.setattr("knickpoint.watch.absence.missing_traces._MOSTLY", 0.0)
+    monkeypatch.setattr("knickpoint.watch.missing_traces._MOSTLY", 0.0)
     known = KnownHabits()
 
     def compare() -> int:
@@ -76,7 +76,7 @@ def test_what_is_known_of_chunks_gives_what_reading_them_gives(world: World, mon
 
 
 def test_known_chunks_are_not_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("knickpoint.watch.absence.missing_traces._MOSTLY", 0.0)
+    monkeypatch.setattr("knickpoint.watch.missing_traces._MOSTLY", 0.0)
     world.measure({f"parse_{n}": levels((40 - 4 * (n % 3), 10.0)) for n in range(1200)})
     known, read = KnownHabits(), world.store.frames.values
     absences(world.store, world.repository, known=known)

@@ -33,7 +33,7 @@ from knickpoint.model.settlement import Certainty, FindingKind
 from knickpoint.model.statement import Basis, Change, ChangeCondition, ChangeDirection, Statement
 from knickpoint.store import Store
 from knickpoint.store.findings.change_list import Sort, Tally
-from knickpoint.watch.changes.merged_list import merge_changes
+from knickpoint.watch.changes import merge_changes
 from knickpoint.watch.lines import RangeReader
 
 # Say in lists of changes how their newest bisections stand.

@@ -18,7 +18,7 @@ from knickpoint.model.access import Permission
 from knickpoint.model.commit import Repository
 from knickpoint.model.frame import Trace
 from knickpoint.store import Store
-from knickpoint.watch.absence.missing_data import MissingData, MissingEntry, MissingKind, accept_rename, withdraw_rename
+from knickpoint.watch.missing_data import MissingData, MissingEntry, MissingKind, accept_rename, withdraw_rename
 
 # What should have results and has none, and renames that may explain it.
 

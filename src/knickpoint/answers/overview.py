@@ -26,7 +26,7 @@ from knickpoint.model.statement import ChangeCondition, ChangeDirection
 from knickpoint.store import Store
 from knickpoint.store.findings.change_list import Sort
 from knickpoint.store.findings.selection import Selection
-from knickpoint.watch.changes.merged_list import merge_changes
+from knickpoint.watch.changes import merge_changes
 
 # The overview: what happened since a time, and what waits.
 

@@ -13,8 +13,17 @@ from __future__ import annotations
 
 from knickpoint.calc.evaluate import FUNCTIONS, Source, evaluate, queries_of
 from knickpoint.calc.grammar import parse, unit_of
-from knickpoint.calc.traces import FOLDS, FORMULA_SIGN, Pivot, Traces, formula_id, pivot
-from knickpoint.calc.trends import Trend, combine_trends, trend_of
+from knickpoint.calc.traces import (
+    FOLDS,
+    FORMULA_SIGN,
+    Pivot,
+    Traces,
+    Trend,
+    combine_trends,
+    formula_id,
+    pivot,
+    trend_of,
+)
 
 __all__ = [
     "FOLDS",

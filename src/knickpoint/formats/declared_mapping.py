@@ -19,9 +19,9 @@ from knickpoint.formats.toolbox.file_content import UNLIMITED, FileContent, Read
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import read_moment
 from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.model.commit import commit_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.revision import commit_name
 from knickpoint.model.unit_names import Better
 
 _STEP: Final = re.compile(r'"(?P<quoted>[^"]*)"|\[(?P<index>[0-9]{1,9}|\*)\]|(?P<name>[^.\[\]"]+)')

@@ -16,10 +16,9 @@ from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import read_moment
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_columns import roles
-from knickpoint.model.commit import NO_TIME, Commit
+from knickpoint.model.commit import NO_TIME, Commit, commit_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport, Severity
-from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import read_unit
 from knickpoint.model.unit_names import Better
 

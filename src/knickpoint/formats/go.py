@@ -15,9 +15,9 @@ from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import NoNumberError, read_moment
 from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, missing_end, plain, rejoined, unread_result
 from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.model.commit import commit_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Problem, Report, RunReport, Severity
-from knickpoint.model.revision import commit_name
 from knickpoint.model.unit_names import Better
 
 _NAME: Final = "go"

@@ -10,8 +10,8 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node
 from knickpoint.formats.toolbox.numbers import read_moment, shown, to_float
 from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.model.commit import commit_name
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.revision import commit_name
 from knickpoint.model.unit_names import Better
 
 _NAME: Final = "lnt"

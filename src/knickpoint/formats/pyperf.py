@@ -9,8 +9,8 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node, inner, measures
 from knickpoint.formats.toolbox.numbers import read_moment
 from knickpoint.formats.toolbox.result_rows import Rows
+from knickpoint.model.commit import commit_name
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.revision import commit_name
 from knickpoint.model.unit_names import Better
 
 _NAME: Final = "pyperf"

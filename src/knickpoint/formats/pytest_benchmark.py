@@ -10,9 +10,8 @@ from knickpoint.formats.toolbox.file_content import FileContent
 from knickpoint.formats.toolbox.json_node import Node, measures, members
 from knickpoint.formats.toolbox.numbers import read_moment
 from knickpoint.formats.toolbox.result_rows import Rows, tidy
-from knickpoint.model.commit import Commit
+from knickpoint.model.commit import Commit, commit_name
 from knickpoint.model.report import Problem, Report, RunReport, Severity
-from knickpoint.model.revision import commit_name
 from knickpoint.model.unit_names import Better
 
 _NAME: Final = "pytest-benchmark"

@@ -23,10 +23,10 @@ from knickpoint.formats.json_documents import among_lines, read_documents
 from knickpoint.formats.toolbox.file_content import UNLIMITED, FileContent, ReadingLimits, held_back
 from knickpoint.formats.toolbox.printed_reports import LONGEST_LINE, plain
 from knickpoint.formats.toolbox.storable_text import keepable, keepable_text, may_need_tidying
+from knickpoint.model.commit import commit_name, is_placeholder
 from knickpoint.model.errors import FormatError
 from knickpoint.model.params import decode_key
 from knickpoint.model.report import Outcome, Problem, Report, ResultTable, Severity
-from knickpoint.model.revision import commit_name, is_placeholder
 from knickpoint.model.unit import read_unit
 from knickpoint.plugins import Plugin, find_plugins
 

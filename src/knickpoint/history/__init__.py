@@ -2,8 +2,7 @@
 
 from knickpoint.history.file_branch import FileBranch
 from knickpoint.history.git import Git, NumberPattern
-from knickpoint.history.git_process import run_git
-from knickpoint.history.git_remote import is_url, web_address
+from knickpoint.history.git_process import is_url, run_git, web_address
 from knickpoint.history.lines import (
     Authorship,
     OrderKey,

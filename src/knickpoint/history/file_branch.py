@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from knickpoint.history.git import Git
-from knickpoint.history.git_process import git_process
-from knickpoint.history.git_remote import GitRemote, is_url
+from knickpoint.history.git_process import GitRemote, git_process, is_url
 from knickpoint.model.errors import HistoryError, InputError
 
 _AUTHOR: Final = ("-c", "user.name=Knickpoint", "-c", "user.email=knickpoint@localhost")

@@ -11,8 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from knickpoint.history.git_process import git_process, nul_tokens, run_git
-from knickpoint.history.git_remote import GitRemote, web_address
+from knickpoint.history.git_process import GitRemote, git_process, nul_tokens, run_git, web_address
 from knickpoint.model.commit import Commit
 from knickpoint.model.errors import ConfigError, HistoryError
 from knickpoint.model.plain_text import without_secrets

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, unquote_plus, urlsplit
 
 from knickpoint.ingest.file_sources import may_hold_results, open_file_source, retrieve_file
 from knickpoint.ingest.held_files import quarantine_file
-from knickpoint.ingest.identity import digest_bytes
 from knickpoint.ingest.import_summary import FileSummary, ImportState, ImportSummary, unreadable_file
 from knickpoint.ingest.pipeline import ImportPipeline
+from knickpoint.ingest.results_file import digest_bytes
 from knickpoint.ingest.settings import Destination, SourceSettings
 from knickpoint.ingest.stages.read import Reader, defects_refuse, read_results
 from knickpoint.model.errors import HistoryError, InputError, ServiceError

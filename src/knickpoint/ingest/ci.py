@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from knickpoint.model.revision import commit_name
+from knickpoint.model.commit import commit_name
 
 _LARGEST_EVENT: Final = 1 << 22
 

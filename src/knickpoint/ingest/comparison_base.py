@@ -26,8 +26,8 @@ from knickpoint.history import (
 from knickpoint.ingest.commit_sources.git_repository import head_commit, open_git
 from knickpoint.ingest.results_file import written_at
 from knickpoint.ingest.settings import Destination, RepositorySettings
+from knickpoint.model.commit import is_hash
 from knickpoint.model.errors import HistoryError, InputError
-from knickpoint.model.revision import is_hash
 
 if TYPE_CHECKING:
     from knickpoint.ingest.new_results import NewResults

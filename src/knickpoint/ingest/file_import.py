@@ -37,9 +37,9 @@ from knickpoint.ingest.results_file import (
 from knickpoint.ingest.settings import CommitOrder, Destination, SourceSettings
 from knickpoint.ingest.sidecar import FileContext, Sidecar, companions_of, is_sidecar, sidecar_of
 from knickpoint.ingest.stages.read import Reader, defects_refuse, read_results
+from knickpoint.model.commit import is_placeholder
 from knickpoint.model.errors import HistoryError, InputError, ServiceError
 from knickpoint.model.plain_text import path_text
-from knickpoint.model.revision import is_placeholder
 
 Progress = Callable[[int, int], None]
 """Is called with the number of files that are done, and the number of all files."""

@@ -16,9 +16,9 @@ from knickpoint.formats import all_formats
 from knickpoint.formats.toolbox.numbers import in_utc
 from knickpoint.formats.toolbox.storable_text import keepable_text
 from knickpoint.ingest.ci import CiFacts
+from knickpoint.model.commit import commit_name
 from knickpoint.model.errors import InputError
 from knickpoint.model.report import Report, RunReport
-from knickpoint.model.revision import commit_name
 
 SIDECAR: Final = "knick.sidecar.json"
 """The sidecar of all files in its directory."""

@@ -26,8 +26,8 @@ from knickpoint.store import Primaries, Replicas, Store, create_store, make_stor
 from knickpoint.work import Dask, Encryption, Processes, Runner, SeparateProcesses, Serial
 
 if TYPE_CHECKING:
-    from knickpoint.watch.absence.missing_traces import KnownHabits
     from knickpoint.watch.causes import SeenProfiles
+    from knickpoint.watch.missing_traces import KnownHabits
 
 
 # Record in the audit log which sections of ``knickpoint.toml`` changed since the instance was last opened.
@@ -192,7 +192,7 @@ class Instance:
     @cached_property
     def habits(self) -> KnownHabits:
         """How often traces are measured, as far as this process has looked."""
-        from knickpoint.watch.absence.missing_traces import KnownHabits
+        from knickpoint.watch.missing_traces import KnownHabits
 
         return KnownHabits()
 

@@ -21,8 +21,8 @@ from knickpoint.model.quantity_text import figure_text
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from knickpoint.watch.absence.missing_data import MissingData
-    from knickpoint.watch.absence.missing_traces import MissingTrace
+    from knickpoint.watch.missing_data import MissingData
+    from knickpoint.watch.missing_traces import MissingTrace
 
 
 _RECENT: Final = 50
@@ -137,7 +137,7 @@ def _directions(instance: Instance, repositories: Sequence[Repository]) -> Itera
 
 def _silences(instance: Instance, repository: Repository) -> Iterator[Notice]:
     """Yield a notice where everything stopped, and one a commit for the traces that stopped there, as one job did."""
-    from knickpoint.watch.absence.missing_traces import absences
+    from knickpoint.watch.missing_traces import absences
 
     query = instance.config.missing.query
     newer = newer_commits(instance, repository)
@@ -218,7 +218,7 @@ def find_missing(instance: Instance, repository: Repository) -> MissingData:
     Raises:
         StoreError: the store cannot be read.
     """
-    from knickpoint.watch.absence.missing_data import find_missing_data
+    from knickpoint.watch.missing_data import find_missing_data
 
     newer = newer_commits(instance, repository)
     query = instance.config.missing.query

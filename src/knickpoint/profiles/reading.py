@@ -9,12 +9,13 @@ from typing import Final
 from knickpoint.formats.toolbox.file_content import FileContent, ReadingLimits
 from knickpoint.model.errors import FormatError
 from knickpoint.profiles.callgrind import is_callgrind, read_callgrind
-from knickpoint.profiles.dhat import is_dhat, read_dhat
 from knickpoint.profiles.json_formats import (
     is_cpuprofile,
+    is_dhat,
     is_firefox,
     is_speedscope,
     read_cpuprofile,
+    read_dhat,
     read_firefox,
     read_speedscope,
 )

@@ -21,7 +21,7 @@ from knickpoint.server.api_reference import add_api_page
 from knickpoint.server.callers import IDENTIFYING, needed_permission
 from knickpoint.server.dashboard import add_pages
 from knickpoint.server.error_responses import ERRORS, add_error_handlers, check_parameters, check_texts, describe_texts
-from knickpoint.server.link_pages import add_link_pages
+from knickpoint.server.plain_pages import add_link_pages
 from knickpoint.server.process_metrics import ProcessMetrics, RequestMetricsMiddleware
 from knickpoint.server.reads import AnswerCache, OwnWrites, PrimaryInstead
 from knickpoint.server.request_guard import RequestGuard

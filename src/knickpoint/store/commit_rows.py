@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, union_all, update
 
-from knickpoint.model.commit import NO_TIME, Commit, Repository, SlottedCommit
+from knickpoint.model.commit import HASH_DIGITS, NO_TIME, Commit, Repository, SlottedCommit, is_hash, is_number
 from knickpoint.model.errors import HistoryError, InputError
-from knickpoint.model.revision import HASH_DIGITS, is_hash, is_number
 from knickpoint.store.array_codec import moment
 from knickpoint.store.database import Database
 from knickpoint.store.tables import commits as tables

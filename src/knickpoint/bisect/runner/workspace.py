@@ -18,7 +18,7 @@ from knickpoint.bisect.job import ProbeJob
 from knickpoint.bisect.runner.command import end_processes_of, free_bytes
 from knickpoint.bisect.runner.machine_slots import locked, try_lock
 from knickpoint.history import is_url, run_git
-from knickpoint.history.git_remote import GitRemote
+from knickpoint.history.git_process import GitRemote
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import without_secrets
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.store import Store
     from knickpoint.watch.backtest.backtest import Backtest
-    from knickpoint.watch.backtest.score import ScoredFinding
+    from knickpoint.watch.backtest.replay import ScoredFinding
     from knickpoint.watch.quality.report import Rate
 
 
@@ -242,7 +242,7 @@ def _start(store: Store, repository: Repository, since: str) -> int | None:
 
 
 def _summary_row(result: Backtest) -> Row:
-    from knickpoint.watch.backtest.score import Outcome
+    from knickpoint.watch.backtest.replay import Outcome
 
     score = result.score
     row: dict[str, Cell] = {

@@ -200,7 +200,7 @@ def list_changes(opened: Instance, listing: Listing) -> tuple[list[tuple[Reposit
     Changes to triage come first, those of all repositories, then history.
     """
     from knickpoint.store.findings.change_list import Sort
-    from knickpoint.watch.changes.merged_list import merge_changes
+    from knickpoint.watch.changes import merge_changes
 
     sort = Sort("commit" if listing.order == "date" else listing.order)
     descending = listing.order in _DESCENDING

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from knickpoint.model.commit import Repository
     from knickpoint.model.quarantine import QuarantineState
     from knickpoint.store import Store
-    from knickpoint.watch.absence.missing_data import MissingEntry
+    from knickpoint.watch.missing_data import MissingEntry
 
 
 def _share(value: float | None) -> str:
@@ -101,7 +101,7 @@ def _missing_rows(opened: Instance, repository: Repository, entries: tuple[Missi
 
 
 def _what(entry: MissingEntry) -> str:
-    from knickpoint.watch.absence.missing_data import MissingKind
+    from knickpoint.watch.missing_data import MissingKind
 
     if entry.kind is MissingKind.COMMITS:
         return f"{counted(entry.silent, 'commit')} without results"
@@ -161,8 +161,8 @@ def rename(*, old: str, new: str, undo: bool, instance: str | None) -> None:
     findings of NEW, which the next run judges as one series with OLD.
     """
     from knickpoint.access.local_user import local_caller
-    from knickpoint.watch.absence.missing_data import accept_rename, withdraw_rename
     from knickpoint.watch.explanation import find_trace_in
+    from knickpoint.watch.missing_data import accept_rename, withdraw_rename
 
     change = withdraw_rename if undo else accept_rename
     with open_chosen_instance(instance) as opened:

@@ -30,10 +30,9 @@ from knickpoint.formats.toolbox.numbers import (
 )
 from knickpoint.formats.toolbox.result_rows import Rows
 from knickpoint.formats.toolbox.table_cells import Cell, cell_text, row_outcome
-from knickpoint.model.commit import Commit
+from knickpoint.model.commit import Commit, commit_name
 from knickpoint.model.errors import FormatError
 from knickpoint.model.report import Outcome, Problem, Report, RunReport
-from knickpoint.model.revision import commit_name
 from knickpoint.model.unit import unit_in_name
 from knickpoint.model.unit_names import Better
 

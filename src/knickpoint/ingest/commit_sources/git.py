@@ -17,11 +17,10 @@ from knickpoint.ingest.commit_sources.git_repository import open_git
 from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, CommitSlots, write_line
 from knickpoint.ingest.settings import CommitOrder, RepositorySettings
 from knickpoint.ingest.sidecar import CompletedRun
-from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
+from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit, is_hash_or_number, is_placeholder
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import counted, without_secrets
 from knickpoint.model.report import Problem, Severity
-from knickpoint.model.revision import is_hash_or_number, is_placeholder
 from knickpoint.store.commit_rows import Release
 
 if TYPE_CHECKING:

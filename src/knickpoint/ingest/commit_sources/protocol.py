@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from knickpoint.history import Authorship, Checkout, changed_order, match_rewritten
 from knickpoint.ingest.settings import CommitOrder
 from knickpoint.ingest.sidecar import CompletedRun
-from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit
+from knickpoint.model.commit import Commit, Line, Repository, SlottedCommit, is_hash_or_number
 from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem
-from knickpoint.model.revision import is_hash_or_number
 
 if TYPE_CHECKING:
     from knickpoint.store import Store

@@ -19,11 +19,22 @@ from knickpoint.history import OrderKey, merge_orders, order_key
 from knickpoint.ingest.commit_sources.protocol import LITERAL_NAME, MOST_AHEAD, CommitSlots, write_line
 from knickpoint.ingest.settings import CommitOrder
 from knickpoint.ingest.sidecar import CompletedRun
-from knickpoint.model.commit import NO_TIME, Commit, Line, Repository, SlottedCommit
+from knickpoint.model.commit import (
+    NO_TIME,
+    Commit,
+    Line,
+    Repository,
+    SlottedCommit,
+    commit_name,
+    full_hashes,
+    is_hash,
+    is_hash_or_number,
+    is_number,
+    is_placeholder,
+)
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, Severity
-from knickpoint.model.revision import commit_name, full_hashes, is_hash, is_hash_or_number, is_number, is_placeholder
 
 if TYPE_CHECKING:
     from knickpoint.store import RecordedCommits, Store

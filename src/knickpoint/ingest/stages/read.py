@@ -15,9 +15,8 @@ from knickpoint.formats.toolbox.file_content import ReadingLimits
 from knickpoint.formats.toolbox.storable_text import keepable_text
 from knickpoint.ingest.file_sources import is_named_as_profile
 from knickpoint.ingest.held_files import quarantine_file
-from knickpoint.ingest.identity import file_digests
 from knickpoint.ingest.import_summary import FileSummary, ImportState
-from knickpoint.ingest.results_file import ResultsFile, reading_limits, within_memory
+from knickpoint.ingest.results_file import ResultsFile, file_digests, reading_limits, within_memory
 from knickpoint.ingest.settings import Destination, IngestSettings
 from knickpoint.model.errors import DefectError, FormatError, KnickpointError
 from knickpoint.model.report import Problem, Report, ResultTable, RunReport, Severity

@@ -15,18 +15,16 @@ from typing import Final
 from knickpoint.ingest.commit_sources.git_repository import head_commit
 from knickpoint.ingest.commit_sources.protocol import CommitSource
 from knickpoint.ingest.commit_sources.results import USUAL_BRANCHES
-from knickpoint.ingest.identity import digest_run, file_digests, run_identity
 from knickpoint.ingest.naming_rules import NamingRules, volatile_params
-from knickpoint.ingest.results_file import ResultsFile
+from knickpoint.ingest.results_file import ResultsFile, digest_run, file_digests, run_identity
 from knickpoint.ingest.settings import CommitOrder, IngestSettings
 from knickpoint.ingest.sidecar import CompletedRun, hashes_in_name
 from knickpoint.ingest.stages.read import ReadResults
 from knickpoint.ingest.unmeasured import keys_without_trace, take_apart
-from knickpoint.model.commit import Repository
+from knickpoint.model.commit import Repository, is_rounded
 from knickpoint.model.errors import HistoryError, InputError
 from knickpoint.model.plain_text import counted
 from knickpoint.model.report import Problem, RunReport, Severity
-from knickpoint.model.revision import is_rounded
 from knickpoint.store import FileEntry, Store
 from knickpoint.store.commit_rows import listed
 

@@ -34,7 +34,7 @@ from knickpoint.answers.comparisons import (
 from knickpoint.answers.flame_graphs import FlameGraphAnswer
 from knickpoint.answers.tabular_values import list_times
 from knickpoint.answers.values import TimesAnswer
-from knickpoint.server.progress_responses import while_waited_for
+from knickpoint.server.error_responses import while_waited_for
 from knickpoint.server.routes.dependencies import (
     BINARY,
     MOST,

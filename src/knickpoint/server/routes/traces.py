@@ -50,7 +50,7 @@ from knickpoint.model.errors import InputError
 from knickpoint.model.query import parse_query
 from knickpoint.model.summary import read_summary
 from knickpoint.server.callers import Editor
-from knickpoint.server.progress_responses import LINES, answer_with_progress, while_waited_for
+from knickpoint.server.error_responses import LINES, answer_with_progress, while_waited_for
 from knickpoint.server.routes.dependencies import (
     BINARY,
     MOST,

@@ -46,7 +46,7 @@ from knickpoint.model.bisection import BisectionState
 from knickpoint.model.errors import InputError
 from knickpoint.model.notification import DeliveryState
 from knickpoint.server.callers import Editor, Measurer, Notifier, Uploader
-from knickpoint.server.progress_responses import while_waited_for
+from knickpoint.server.error_responses import while_waited_for
 from knickpoint.server.request_limits import limits_of
 from knickpoint.server.routes.dependencies import (
     RESULTS_BODY,

@@ -22,8 +22,7 @@ from knickpoint.store import Store
 from knickpoint.watch.alert_run.run import Progress
 from knickpoint.watch.alert_validation import check_alert
 from knickpoint.watch.backtest.history import PlacedLabel, ReplayHistory, read_history, read_labels
-from knickpoint.watch.backtest.replay import Replay, replay
-from knickpoint.watch.backtest.score import Outcome, Score, ScoredFinding, score
+from knickpoint.watch.backtest.replay import Outcome, Replay, Score, ScoredFinding, replay, score
 from knickpoint.watch.detection.alert_settings import (
     blank_before_window,
     find_reference,

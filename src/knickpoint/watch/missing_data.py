@@ -1,7 +1,7 @@
 """What is missing, grouped by its cause: whole jobs, traces that stopped together, and renames that explain it.
 
 A job that stops is one entry, however many traces it measured. The rule of what counts as missing is that of
-:mod:`knickpoint.watch.absence.missing_traces`: each trace, and the line, by its own rhythm.
+:mod:`knickpoint.watch.missing_traces`: each trace, and the line, by its own rhythm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from knickpoint.model.params import decode_key
 from knickpoint.store import Store
 from knickpoint.store.events import TracesChanged, pack_ids
 from knickpoint.store.traces.catalogue import ParamCodes
-from knickpoint.watch.absence.missing_traces import Absences, KnownHabits, MissingTrace, absences
+from knickpoint.watch.missing_traces import Absences, KnownHabits, MissingTrace, absences
 
 # Accept a rename, and take it back: the new trace continues the old one, and no stored value changes.
 #
