@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from knickpoint.cli.arguments import closest
 from knickpoint.cli.exit_codes import ANSWERS
+from knickpoint.cli.options import closest
 from knickpoint.cli.output import Table, layout
 from knickpoint.cli.program import COMMANDS
 from knickpoint.cli.program import knick as cli

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.arguments import find_change_points, find_trace, read_change
-from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
+from knickpoint.cli.options import (
+    find_change_points,
+    find_trace,
+    instance_option,
+    local_view,
+    open_chosen_instance,
+    read_change,
+)
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, percent, show, show_answers
 from knickpoint.cli.terminal import Verbosity, note, plain_json, verbosity
 from knickpoint.model.quantity_text import figure_text

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.arguments import no_trace_remedy
-from knickpoint.cli.options import instance_option, open_chosen_instance, require_results
+from knickpoint.cli.options import instance_option, no_trace_remedy, open_chosen_instance, require_results
 from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError, StoreError
 from knickpoint.model.plain_text import counted

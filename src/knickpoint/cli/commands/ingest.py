@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.arguments import chosen_repositories
 from knickpoint.cli.exit_codes import FAILED
-from knickpoint.cli.options import instance_option, open_chosen_instance, refuse_empty
+from knickpoint.cli.options import chosen_repositories, instance_option, open_chosen_instance, refuse_empty
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show
 from knickpoint.cli.terminal import Progress, note
 from knickpoint.model.errors import InputError

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.arguments import find_trace
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import find_trace, instance_option, open_chosen_instance
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError

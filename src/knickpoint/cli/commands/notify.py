@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.arguments import read_change
-from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
+from knickpoint.cli.options import instance_option, local_view, open_chosen_instance, read_change
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError

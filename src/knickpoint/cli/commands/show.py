@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.arguments import owned_trace, read_change
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import instance_option, open_chosen_instance, owned_trace, read_change
 from knickpoint.cli.terminal import note
 from knickpoint.model.errors import HistoryError, InputError, ServiceError
 

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Final
 import click
 import numpy as np
 
-from knickpoint.cli.arguments import chosen_repositories, no_trace_remedy, parse_terms
-from knickpoint.cli.options import instance_option, open_chosen_instance
+from knickpoint.cli.options import (
+    chosen_repositories,
+    instance_option,
+    no_trace_remedy,
+    open_chosen_instance,
+    parse_terms,
+)
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.terminal import note
 from knickpoint.model.errors import InputError, StoreError

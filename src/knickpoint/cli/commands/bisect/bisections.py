@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from knickpoint.cli.arguments import read_change
 from knickpoint.cli.commands.bisect.answer import LiveView, render_answer
 from knickpoint.cli.commands.bisect.options import SearchOptions
 from knickpoint.cli.exit_codes import INTERRUPTED
-from knickpoint.cli.options import instance_option, local_view, open_chosen_instance
+from knickpoint.cli.options import instance_option, local_view, open_chosen_instance, read_change
 from knickpoint.cli.output import Column, OutputFormat, Row, format_option, show, show_answers
 from knickpoint.cli.process import interrupted_by_end
 from knickpoint.cli.terminal import note, without_control

@@ -171,7 +171,7 @@ def _scenario(stated: dict[str, Any], trace: str, instance: str | None) -> Scena
 
 def _levels(trace: str, instance: str | None) -> dict[str, float | int]:
     """Return the size of the newest change of a trace in its own noise, and how many values are at each level."""
-    from knickpoint.cli.arguments import find_trace
+    from knickpoint.cli.options import find_trace
     from knickpoint.watch.trend import focus_at
 
     with open_chosen_instance(instance) as opened:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knickpoint.cli.arguments import chosen_repositories, no_trace_remedy, parse_terms
 from knickpoint.cli.commands.check.printing import NO_PLOTS, ReportPlots
-from knickpoint.cli.options import open_chosen_instance
+from knickpoint.cli.options import chosen_repositories, no_trace_remedy, open_chosen_instance, parse_terms
 from knickpoint.gate import GateOptions, GateReport, judge_commits, judge_files, judge_results
 from knickpoint.ingest.new_results import read_compared_results, read_new_results
 from knickpoint.instance.named_commits import find_on_some_line, find_revision
