@@ -11,9 +11,9 @@ Each kernel is a module, or a package where it is large, and its C lies in ``c/`
 :mod:`knickpoint.native.extension` decides once for the process. Tests compare each pair of twins, and the constants
 that C and Python both have.
 
-What kernels share stands in ``c/``: ``vectors.h`` has what C needs to know of compilers and processors, ``levels.c`` finds
-out which instructions the machine has, ``each_level.h`` compiles one body of code for each of these levels, and
-``sort.c`` sorts and selects. ``building/kernels.py`` makes one extension, ``_kernels``, of all C files.
+The C that kernels share is in ``c/`` itself: ``vectors.h`` has what C needs to know of compilers and processors,
+``levels.c`` finds out which instructions the machine has, ``each_level.h`` compiles one body of code for each of these
+levels, and ``sort.c`` sorts and selects. ``building/kernels.py`` makes one extension, ``_kernels``, of all C files.
 
 No kernel checks its input: callers give contiguous arrays of the stated types within bounds. Arrays belong to the
 caller, kernels keep no state, and a call of C lets other Python threads run.

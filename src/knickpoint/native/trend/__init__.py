@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knickpoint.native.extension import choose, lib
 from knickpoint.native.trend import reference
-from knickpoint.native.trend.reference import NO_RATES, SHORTEST, Fit, Slopes
+from knickpoint.native.trend.reference import NO_RATES, Fit, Slopes
 
-__all__ = ["SHORTEST", "best_slope", "explain_slopes", "fit_levels"]
-
+SHORTEST: Final = reference.SHORTEST
 
 Floats = NDArray[np.float64]
 
