@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from knickpoint.cli.commands.completion import VARIABLE, add_completion, register_shells
+from knickpoint.cli.completions import VARIABLE, add_completion, register_shells
 from knickpoint.cli.exit_codes import FAILED, INTERRUPTED, UNREAD
 from knickpoint.cli.missing_package import explain_missing
 from knickpoint.cli.options import did_you_mean, instance_option
