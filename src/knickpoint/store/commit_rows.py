@@ -118,6 +118,7 @@ _NEAR: Final = union_all(
 )
 """The first hashes that begin with a name, and the last one before it."""
 _WITH_NUMBER: Final = _SELECT.where(_C.number == bindparam("wanted")).limit(3)
+_AT: Final = _SELECT.where(Database.among(_C.slot, "slots"))
 _BELOW: Final = _SELECT.where(_C.slot < bindparam("below")).limit(1)
 _LATEST_TIMED: Final = _BELOW.where(_C.time.is_not(None)).order_by(_C.time.desc(), _C.hash.desc())
 _LATEST_UNTIMED: Final = _BELOW.order_by(_C.hash.desc())
@@ -133,7 +134,6 @@ class CommitRows:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._at = _SELECT.where(database.among(_C.slot, "slots"))
 
     def record(self, repository: Repository, commits: Iterable[Commit]) -> RecordedCommits:
         """Give each new commit a slot, and complete what is known of the others.
@@ -170,7 +170,7 @@ class CommitRows:
         if not len(slots):
             return []
         with self._database.reading() as connection:
-            rows = self._rows(connection, self._at, repository, slots=self._database.listed(slots))
+            rows = self._rows(connection, _AT, repository, slots=self._database.listed(slots))
         return [row.commit() for row in rows]
 
     def find(self, repository: Repository, revision: str) -> list[SlottedCommit]:

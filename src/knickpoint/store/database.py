@@ -10,6 +10,7 @@ import json
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,6 +19,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import (
+    BinaryExpression,
+    Boolean,
     ColumnElement,
     CompoundSelect,
     Connection,
@@ -26,10 +29,8 @@ from sqlalchemy import (
     Select,
     Table,
     TextClause,
-    TextualSelect,
     Update,
     bindparam,
-    column,
     func,
     or_,
     text,
@@ -37,7 +38,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.types import UserDefinedType
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.sql.operators import in_op, not_in_op
 
 from knickpoint.budget import check_time, remaining_seconds
 from knickpoint.model.errors import BusyError, InputError, StoreError
@@ -57,18 +61,46 @@ _SAVEPOINT: Final = "SAVEPOINT within"
 _RELEASE: Final = "RELEASE SAVEPOINT within"
 _UNDO: Final = "ROLLBACK TO SAVEPOINT within"
 
+_BOOLEAN: Final = Boolean()
+
 Found = TypeVar("Found")
 Statement = Select[Any] | CompoundSelect[Any] | Insert | Update | Delete | TextClause
 
 
-class _NumbersAsText(UserDefinedType[str]):
-    """Numbers for PostgreSQL, written as it writes an array: its driver is twenty times slower for long lists."""
+_Text = tuple[str, Mapping[str, Any], Sequence[str] | None]
+"""A statement as the driver takes it, the values that it brings along, and the names of its values in their order."""
 
-    cache_ok = True
-    render_bind_cast = True
+_TEXTS: Final[Mapping[bool, WeakKeyDictionary[Statement, _Text]]] = {
+    True: WeakKeyDictionary(),
+    False: WeakKeyDictionary(),
+}
+"""The statements that this process has compiled for embedded databases, and for servers."""
 
-    def get_col_spec(self, **_keywords: object) -> str:
-        return "BIGINT[]"
+
+class _Listed(FunctionElement[int]):
+    """The numbers in a list that is bound as a text.
+
+    PostgreSQL takes it as an array; its driver is twenty times slower with a list of numbers. It is a subquery and not
+    a join: SQLite might walk the whole table and search the list for each row.
+    """
+
+    inherit_cache = True
+
+
+@compiles(_Listed, "sqlite")
+def _listed_in_json(element: _Listed, compiler: SQLCompiler, **options: Any) -> str:
+    return f"(SELECT value FROM json_each({compiler.process(element.clauses, **options)}))"  # noqa: S608
+
+
+@compiles(_Listed, "postgresql")
+def _listed_in_array(element: _Listed, compiler: SQLCompiler, **options: Any) -> str:
+    bound = compiler.process(element.clauses, **options)
+    return f"(SELECT value FROM unnest({bound}::BIGINT[]) AS listed (value))"  # noqa: S608
+
+
+@cache
+def _numbers_of(name: str) -> _Listed:
+    return _Listed(bindparam(name))
 
 
 class Database:
@@ -87,10 +119,6 @@ class Database:
         self.before_writing: Callable[[Connection], None] = lambda _connection: None
         """Called at the beginning of each transaction that writes alone; what it raises undoes the transaction."""
         self._later: dict[str, Callable[[Connection, set[int]], None]] = {}
-        self._texts: WeakKeyDictionary[Statement, tuple[str, Mapping[str, Any], Sequence[str] | None]] = (
-            WeakKeyDictionary()
-        )
-        self._lists: dict[str, TextualSelect] = {}
         self.engine = engine_of(self.url, self.where)
         self._watching = threading.Lock()
         self._watcher: Any = None
@@ -340,18 +368,19 @@ class Database:
             driver.set_progress_handler(None, 0)
 
     def quick(self, connection: Connection, statement: Statement, values: Mapping[str, object]) -> Any:
-        """Execute a statement of a module without compiling it again; for what is done with every file.
+        """Execute a statement of a module, which is compiled once for each kind of database.
 
         Returns the driver's cursor: rows are plain tuples. The statement must live as long as the process, and
         values must be of types that the driver knows. The names in ``values`` of the first call are the columns of
         an INSERT.
         """
-        known = self._texts.get(statement)
+        texts = _TEXTS[self.embedded]
+        known = texts.get(statement)
         if known is None:
             keys = list(values) if isinstance(statement, Insert) else None
             compiled = statement.compile(dialect=self.engine.dialect, column_keys=keys)
             names = getattr(compiled, "positiontup", None)
-            known = self._texts[statement] = str(compiled), compiled.params, names
+            known = texts[statement] = str(compiled), compiled.params, names
         text_, preset, names = known
         if names is None:
             return _driver(connection).execute(text_, {**preset, **values})
@@ -366,22 +395,11 @@ class Database:
         names = ", ".join(columns)
         connection.exec_driver_sql(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", list(rows))  # noqa: S608
 
-    def among(
-        self, number: ColumnElement[int], name: str = "numbers", known: Sequence[int] | None = None
-    ) -> ColumnElement[bool]:
-        """Return the condition that ``number`` is one of those bound as ``name``, or of ``known`` ones.
-
-        What is bound is the text of :meth:`listed`; ``known`` numbers are bound at once. It is a list and not a join:
-        SQLite might walk the whole table and search the list for each row.
-        """
-        chosen = self._lists.get(name)
-        if chosen is None:
-            source = f"json_each(:{name})" if self.embedded else f"unnest(:{name}) AS listed (value)"
-            bound = bindparam(name) if self.embedded else bindparam(name, type_=_NumbersAsText())
-            # Made once: to build the same from tables and columns takes as long as many a statement
-            query = text(f"SELECT value FROM {source}")  # noqa: S608
-            chosen = self._lists[name] = query.bindparams(bound).columns(column("value"))
-        return number.in_(chosen if known is None else chosen.bindparams(**{name: self.listed(known)}))
+    @staticmethod
+    def among(number: ColumnElement[int], name: str = "numbers", listed: str | None = None) -> ColumnElement[bool]:
+        """Return the condition that ``number`` is one of those bound as ``name``, or ``listed`` already."""
+        numbers = _numbers_of(name) if listed is None else _Listed(bindparam(name, listed))
+        return BinaryExpression(number, numbers, in_op, type_=_BOOLEAN, negate=not_in_op)
 
     def listed(self, numbers: NDArray[np.integer[Any]] | Sequence[int]) -> str:
         """Return the value of a parameter of :meth:`among`."""
@@ -391,11 +409,13 @@ class Database:
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """Return an INSERT of the dialect, which has ON CONFLICT."""
-        if self.embedded:
-            return sqlite.insert(table)
-        from sqlalchemy.dialects import postgresql
+        return _insert(table, embedded=self.embedded)
 
-        return postgresql.insert(table)
+    def replacing(
+        self, table: Table, keys: Iterable[str], changing: Iterable[str]
+    ) -> sqlite.Insert | postgresql.Insert:
+        """Return an INSERT that gives the columns ``changing`` of a row with the same ``keys`` their new values."""
+        return _replacing(table, tuple(keys), tuple(changing), embedded=self.embedded)
 
     def _begin(self, connection: Connection, *, alone: bool, wait: bool) -> None:
         self._current.lost = None
@@ -434,6 +454,24 @@ class Database:
             if isinstance(error.__cause__, MemoryError):
                 raise error.__cause__ from error
             raise StoreError(f"the database layer failed: {error}", where=self.where) from error
+
+
+def _insert(table: Table, *, embedded: bool) -> sqlite.Insert | postgresql.Insert:
+    if embedded:
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
+
+
+@cache
+def _replacing(
+    table: Table, keys: tuple[str, ...], changing: tuple[str, ...], *, embedded: bool
+) -> sqlite.Insert | postgresql.Insert:
+    insert = _insert(table, embedded=embedded)
+    return insert.on_conflict_do_update(
+        index_elements=list(keys), set_={name: insert.excluded[name] for name in changing}
+    )
 
 
 def _driver(connection: Connection) -> Any:

@@ -198,11 +198,8 @@ class Quarantines:
         rows = [_values(each) for each in quarantines]
         if not rows:
             return
-        insert = self._database.insert(table)
-        changing = {name: insert.excluded[name] for name in rows[0]}
         with self._database.transaction() as connection:
-            statement = insert.on_conflict_do_update(index_elements=["repository_id", "identity"], set_=changing)
-            connection.execute(statement, rows)
+            connection.execute(self._database.replacing(table, ["repository_id", "identity"], rows[0]), rows)
 
     # Held findings
 

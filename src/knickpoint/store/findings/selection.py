@@ -164,7 +164,7 @@ def _concerning(database: Database, selection: Selection) -> list[ColumnElement[
     if selection.ticket:
         clauses.append(or_(point.ticket == selection.ticket, point.matched_ticket == selection.ticket))
     if selection.traces is not None:
-        clauses.append(database.among(point.trace_id, "traces", sorted(selection.traces)))
+        clauses.append(database.among(point.trace_id, "traces", database.listed(sorted(selection.traces))))
     return clauses
 
 

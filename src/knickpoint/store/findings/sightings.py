@@ -114,9 +114,7 @@ class DigestTable:
                 changed = known.get(chunk, np.zeros(_CHUNK, dtype=_DIGEST)).copy()
                 changed[ids[part] % _CHUNK] = digests[part]
                 rows.append({"alert": alert, "chunk": chunk, "digests": checked(changed.tobytes())})
-            insert = self._database.insert(judged)
-            changing = {"digests": insert.excluded.digests}
-            connection.execute(insert.on_conflict_do_update(index_elements=["alert", "chunk"], set_=changing), rows)
+            connection.execute(self._database.replacing(judged, ["alert", "chunk"], ["digests"]), rows)
 
     def whole(self, alert: str) -> dict[int, int]:
         """Return the digests of whole chunks at the last run of ``alert`` over everything, by chunk."""
@@ -164,17 +162,19 @@ def _chunks(ids: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
 # Keep the verdicts on the newest values of traces, where they are remarkable.
 
 
+_VERDICTS: Final = select(newest_verdict).where(Database.among(newest_verdict.c.trace_id, "ids"))
+
+
 class NewestVerdicts:
     """Hold one verdict a trace, and none where the newest value is unremarkable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._of_traces = select(newest_verdict).where(database.among(newest_verdict.c.trace_id, "ids"))
 
     def get(self, trace_ids: Collection[int]) -> dict[int, NewestVerdict]:
         """Return the verdicts on traces, by trace."""
         with self._database.reading() as connection:
-            rows = connection.execute(self._of_traces, {"ids": self._database.listed(sorted(trace_ids))}).all()
+            rows = connection.execute(_VERDICTS, {"ids": self._database.listed(sorted(trace_ids))}).all()
         return {row.trace_id: _verdict_of(row) for row in rows}
 
     def at(self, repository: Repository, slot: int) -> list[NewestVerdict]:

@@ -156,10 +156,9 @@ class SuspectTable:
         ]
         if not rows:
             return
-        insert = self._database.insert(suspects_table)
-        changing = {name: insert.excluded[name] for name in rows[0] if name != "change_id"}
+        changing = [name for name in rows[0] if name != "change_id"]
         with self._database.transaction() as connection:
-            connection.execute(insert.on_conflict_do_update(index_elements=["change_id"], set_=changing), rows)
+            connection.execute(self._database.replacing(suspects_table, ["change_id"], changing), rows)
             self._database.later(STATEMENTS_OF_CHANGES, (each.id for each in ranked))
 
     def members(self, changes: Collection[int]) -> dict[int, list[str]]:

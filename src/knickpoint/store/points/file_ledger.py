@@ -113,6 +113,8 @@ def _quarantined_of(row: Row[Any]) -> Quarantined:
 
 
 _FILE: Final = select(*(tables.file.c[field.name] for field in fields(FileEntry)))
+_KEYS: Final = ("content_hash", "source")
+_CHANGING: Final = ("state", "format", "detail", "runs", "size", "changed")
 _NEWEST: Final = _FILE.order_by(tables.file.c.changed.desc(), tables.file.c.id.desc()).limit(1)
 _OF_SOURCE: Final = _NEWEST.where(tables.file.c.source == bindparam("named"))
 
@@ -135,11 +137,6 @@ class Ledger:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        insert = database.insert(tables.file)
-        changing = ("state", "format", "detail", "runs", "size", "changed")
-        self._record = insert.on_conflict_do_update(
-            index_elements=["content_hash", "source"], set_={name: insert.excluded[name] for name in changing}
-        )
 
     def latest(self, source: str) -> FileEntry | None:
         """Return the newest entry of ``source``, whatever its content."""
@@ -180,7 +177,7 @@ class Ledger:
             "changed": time.time(),
         }
         with self._database.joined() as connection:
-            self._database.quick(connection, self._record, values)
+            self._database.quick(connection, self._database.replacing(tables.file, _KEYS, _CHANGING), values)
 
     def mark_removed(self, source: str, detail: str) -> None:
         """Note about the newest content of ``source`` that runs were removed; ``detail`` says how many, and by whom.

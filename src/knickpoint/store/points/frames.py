@@ -263,17 +263,34 @@ class _Parts(NamedTuple):
     data: bytes
 
 
+_LOW, _HIGH = bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)
+_SEALED_WITHIN: Final = (
+    Database.among(sealed.c.chunk),
+    sealed.c.first <= _HIGH,
+    sealed.c.first + sealed.c.span > _LOW,
+)
+_HEADS: Final = select(*(sealed.c[name] for name in _Head._fields)).where(*_SEALED_WITHIN)
+_SEALED: Final = select(sealed).where(*_SEALED_WITHIN)
+_HOT: Final = select(hot).where(Database.among(hot.c.chunk), hot.c.slot >= _LOW, hot.c.slot <= _HIGH)
+_SEGMENTS: Final = (
+    select(segment)
+    .where(
+        segment.c.repository_id == bindparam("owner"),
+        segment.c.slot >= _LOW,
+        segment.c.slot <= _HIGH,
+        segment.c.lowest <= bindparam("greatest", type_=BigInteger),
+        segment.c.highest >= bindparam("least", type_=BigInteger),
+    )
+    .order_by(segment.c.id)
+)
+
+
 class TileSlices:
     """Put the values of some traces into a matrix."""
 
     def __init__(self, database: Database, checks: RowChecks) -> None:
         self._database = database
         self._checks = checks
-        tile = sealed.c
-        low, high = bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)
-        within = (tile.first <= high) & (tile.first + tile.span > low)
-        heads = (tile.chunk, tile.first, tile.span, tile.width, tile.sparse, tile.checksum)
-        self._heads = select(*heads).where(database.among(tile.chunk), within)
 
     def put(self, connection: Connection, matrix: FrameMatrix, low: int, high: int) -> NDArray[np.int64]:
         """Put in what is known to be intact; return the chunks of which whole tiles have to be read.
@@ -288,7 +305,7 @@ class TileSlices:
         if self._database.embedded or not matrix.distinct or len(matrix.ids) > _MOST_TRACES * len(chunks):
             return chunks
         values = {"numbers": self._database.listed(chunks), "low": low, "high": high}
-        heads = [_Head._make(row) for row in self._database.quick(connection, self._heads, values)]
+        heads = [_Head._make(row) for row in self._database.quick(connection, _HEADS, values)]
         unsure = {
             head.chunk for head in heads if head.sparse or not self._checks.is_known(sealed_name(head), head.checksum)
         }
@@ -323,21 +340,6 @@ class Frames:
         self._traces = traces
         self._checks = RowChecks()
         self._slices = TileSlices(database, self._checks)
-        low, high = bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)
-        within = (sealed.c.first <= high) & (sealed.c.first + sealed.c.span > low)
-        self._sealed = select(sealed).where(database.among(sealed.c.chunk), within)
-        self._segments = (
-            select(segment)
-            .where(
-                segment.c.repository_id == bindparam("owner"),
-                segment.c.slot >= low,
-                segment.c.slot <= high,
-                segment.c.lowest <= bindparam("greatest", type_=BigInteger),
-                segment.c.highest >= bindparam("least", type_=BigInteger),
-            )
-            .order_by(segment.c.id)
-        )
-        self._hot = select(hot).where(database.among(hot.c.chunk), hot.c.slot >= low, hot.c.slot <= high)
 
     def read(
         self, line: Line, trace_ids: Ids, *, first: int = 0, last: int | None = None, measured: int | None = None
@@ -444,7 +446,7 @@ class Frames:
         left = self._slices.put(connection, matrix, low, high)
         whole = values | {"numbers": self._database.listed(left)}
         sparse = []
-        for row in map(SealedRow._make, self._database.quick(connection, self._sealed, whole) if len(left) else ()):
+        for row in map(SealedRow._make, self._database.quick(connection, _SEALED, whole) if len(left) else ()):
             check_time()
             if not self._checks.is_intact(sealed_name(row), row.checksum, row.data):
                 continue  # nothing lies behind it
@@ -458,7 +460,7 @@ class Frames:
 
         # Hot tiles, each a whole commit of its chunk.
         hidden: list[tuple[int, int]] = []
-        for hot_row in map(HotRow._make, self._database.quick(connection, self._hot, values)):
+        for hot_row in map(HotRow._make, self._database.quick(connection, _HOT, values)):
             check_time()
             column = matrix.column_of.get(hot_row.slot)
             if column is None:
@@ -499,7 +501,7 @@ class Frames:
     def _overlay(self, connection: Connection, repository_id: int, matrix: FrameMatrix, low: int, high: int) -> None:
         """Put the points of segments, which stand in front of everything else, into the matrix; the latest wins."""
         bounds = {"low": low, "high": high, "least": int(matrix.ids[0]), "greatest": int(matrix.ids[-1])}
-        rows = self._database.quick(connection, self._segments, {"owner": repository_id, **bounds})
+        rows = self._database.quick(connection, _SEGMENTS, {"owner": repository_id, **bounds})
         for row in map(SegmentRow._make, rows):
             check_time()
             column = matrix.column_of.get(row.slot)

@@ -168,6 +168,14 @@ _UPDATE: Final = (
     .where(table.c.slot == bindparam("at"), table.c.chunk == bindparam("of"), table.c.run_id == bindparam("run"))
     .values(data=bindparam("packed"), checksum=bindparam("sum"))
 )
+_AT: Final = (
+    select(table)
+    .where(
+        Database.among(table.c.slot, "slots"),
+        or_(table.c.chunk == bindparam("whole"), table.c.chunk.between(bindparam("low"), bindparam("high"))),
+    )
+    .order_by(table.c.slot, table.c.chunk, table.c.run_id)
+)
 
 
 class PartRow(NamedTuple):
@@ -195,14 +203,6 @@ class PartTable:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._at = (
-            select(table)
-            .where(
-                database.among(table.c.slot, "slots"),
-                or_(table.c.chunk == bindparam("whole"), table.c.chunk.between(bindparam("low"), bindparam("high"))),
-            )
-            .order_by(table.c.slot, table.c.chunk, table.c.run_id)
-        )
 
     def at(
         self, connection: Connection, repository_id: int, slots: Collection[int], chunks: NDArray[np.int64]
@@ -218,7 +218,7 @@ class PartTable:
             return []
         values = {"slots": self._database.listed(sorted(slots)), "whole": -repository_id}
         values |= {"low": int(chunks[0]), "high": int(chunks[-1])}
-        rows = map(PartRow._make, self._database.quick(connection, self._at, values))
+        rows = map(PartRow._make, self._database.quick(connection, _AT, values))
         wanted = {*chunks.tolist(), -repository_id}
         return [_intact(row) for row in rows if row.chunk in wanted]
 

@@ -150,6 +150,15 @@ def _piece(part: Part, place: int) -> Piece | None:
 
 
 _CHUNKS: Final = "chunks"
+_SAMPLES: Final = (
+    select(table)
+    .where(
+        or_(table.c.chunk == bindparam("whole"), Database.among(table.c.chunk, _CHUNKS)),
+        table.c.slot >= bindparam("low", type_=BigInteger),
+        table.c.slot <= bindparam("high", type_=BigInteger),
+    )
+    .order_by(table.c.slot, table.c.run_id, table.c.chunk)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +185,6 @@ class StoredSamples:
         self._database = database
         self._withheld = WithheldRuns(database)
         self._checks = RowChecks()
-        low, high = bindparam("low", type_=BigInteger), bindparam("high", type_=BigInteger)
-        of_chunk = or_(table.c.chunk == bindparam("whole"), database.among(table.c.chunk, _CHUNKS))
-        within = (table.c.slot >= low, table.c.slot <= high)
-        self._query = select(table).where(of_chunk, *within).order_by(table.c.slot, table.c.run_id, table.c.chunk)
 
     def read(
         self, line: Line, trace_ids: NDArray[np.int64], *, first: int = 0, last: int | None = None
@@ -221,7 +226,7 @@ class StoredSamples:
             "high": int(reader.slots.max()),
         }
         self._checks.renew()
-        for row in map(PartRow._make, self._database.quick(connection, self._query, values)):
+        for row in map(PartRow._make, self._database.quick(connection, _SAMPLES, values)):
             check_time()
             if self._checks.is_intact(part_name(row), row.checksum, row.data):
                 reader.add(row)

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, bindparam, or_, select
 
 from knickpoint.model.commit import Line
 from knickpoint.store.array_codec import narrow
-from knickpoint.store.database import Database
+from knickpoint.store.database import Database, Statement
 from knickpoint.store.points.tile_codec import (
     HotRow,
     RowName,
@@ -49,6 +49,13 @@ _OVER: Final = (
     & (segment.c.highest >= bindparam("first"))
 )
 _SEGMENTS_AT: Final = select(segment).where(_OVER, segment.c.slot == bindparam("at")).order_by(segment.c.id)
+_SPANS: Final = select(segment.c.slot, segment.c.lowest, segment.c.highest).where(
+    _OVER, Database.among(segment.c.slot, "slots")
+)
+_SEALED_AT: Final = select(sealed).where(
+    Database.among(sealed.c.chunk), sealed.c.first <= bindparam("at"), sealed.c.first + sealed.c.span > bindparam("at")
+)
+_HOT_AT: Final = select(hot).where(Database.among(hot.c.chunk), hot.c.slot == bindparam("at"))
 _INSERT_SEGMENT: Final = segment.insert()
 _SEGMENT_NUMBERS: Final = ("repository_id", "slot", "lowest", "highest", "count", "width")
 
@@ -58,14 +65,6 @@ class Tiles:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        insert = database.insert(hot)
-        replaced = {name: insert.excluded[name] for name in ("width", "data", "checksum")}
-        self._write_hot = insert.on_conflict_do_update(index_elements=["chunk", "slot"], set_=replaced)
-        columns = select(segment.c.slot, segment.c.lowest, segment.c.highest)
-        self._spans = columns.where(_OVER, database.among(segment.c.slot, "slots"))
-        holding = (sealed.c.first <= bindparam("at")) & (sealed.c.first + sealed.c.span > bindparam("at"))
-        self._sealed_at = select(sealed).where(database.among(sealed.c.chunk), holding)
-        self._hot_at = select(hot).where(database.among(hot.c.chunk), hot.c.slot == bindparam("at"))
 
     def columns(self, connection: Connection, chunks: NDArray[np.int64], slot: int) -> NDArray[np.float64]:
         """Return the values of ``chunks`` at ``slot``, shape (chunks, 1024), NaN for missing, segments left out.
@@ -77,7 +76,7 @@ class Tiles:
         number = {chunk: place for place, chunk in enumerate(chunks.tolist())}
         values = {"numbers": self._database.listed(chunks), "at": slot}
         # Sealed tiles first; then hot ones, each of which replaces the whole commit of its chunk.
-        for row in map(SealedRow._make, self._database.quick(connection, self._sealed_at, values)):
+        for row in map(SealedRow._make, self._database.quick(connection, _SEALED_AT, values)):
             require_intact(sealed_name(row), row.checksum, row.data)
             column = columns[number[row.chunk]]
             if row.sparse:
@@ -87,7 +86,7 @@ class Tiles:
             else:
                 tile = dense_values(row)
                 column[: len(tile)] = tile[:, slot - row.first]
-        for above in map(HotRow._make, self._database.quick(connection, self._hot_at, values)):
+        for above in map(HotRow._make, self._database.quick(connection, _HOT_AT, values)):
             require_intact(hot_name(above), above.checksum, above.data)
             held = floats(above)
             column = columns[number[above.chunk]]
@@ -118,7 +117,7 @@ class Tiles:
     ) -> list[tuple[int, int, int]]:
         """Return slot, lowest and highest trace of the segments at ``slots`` that span some of ``first … last``."""
         values = {"slots": self._database.listed(slots), "owner": repository_id, "first": first, "last": last}
-        return [(slot, low, high) for slot, low, high in self._database.quick(connection, self._spans, values)]
+        return [(slot, low, high) for slot, low, high in self._database.quick(connection, _SPANS, values)]
 
     def change(
         self,
@@ -170,9 +169,12 @@ class Tiles:
     def write_hot(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Store hot tiles as rows of their table; each replaces the tile of its chunk and slot."""
         if len(rows) == 1:
-            self._database.quick(connection, self._write_hot, rows[0])
+            self._database.quick(connection, self._replacing_hot(), rows[0])
         elif rows:
-            connection.execute(self._write_hot, rows)
+            connection.execute(self._replacing_hot(), rows)
+
+    def _replacing_hot(self) -> Statement:
+        return self._database.replacing(hot, ("chunk", "slot"), ("width", "data", "checksum"))
 
     def write_segment(  # noqa: PLR0917  # one row
         self,

@@ -55,19 +55,22 @@ class IdentityRows:
         return found
 
 
+_C: Final = table.c
+_OF_DIGESTS: Final = select(_C.high, _C.low, _C.dimension, _C.trace_id, _C.unit_id, _C.better).where(
+    _C.repository_id == bindparam("owner"), Database.among(_C.high)
+)
+
+
 class Identities:
     """Read the rows of traces by the digests of their keys."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        columns = (table.c.high, table.c.low, table.c.dimension, table.c.trace_id, table.c.unit_id, table.c.better)
-        owned = table.c.repository_id == bindparam("owner")
-        self._query = select(*columns).where(owned, database.among(table.c.high))
 
     def read(self, connection: Connection, repository_id: int, digests: NDArray[np.int64]) -> IdentityRows:
         """Return the rows of all traces whose keys may have one of ``digests``."""
         values = {"owner": repository_id, "numbers": self._database.listed(np.unique(digests[:, 0]))}
-        rows = self._database.quick(connection, self._query, values).fetchall()
+        rows = self._database.quick(connection, _OF_DIGESTS, values).fetchall()
         columns = np.array(rows, dtype=np.int64).reshape(-1, 6)
         columns = columns[np.lexsort((columns[:, 3], columns[:, 0]))]
         return IdentityRows(*(np.ascontiguousarray(columns[:, number]) for number in range(6)))

@@ -133,6 +133,9 @@ class _ChunkRow(NamedTuple):
     keys: bytes
 
 
+_CHUNKS: Final = select(*(tables.chunk.c[name] for name in _ChunkRow._fields)).where(Database.among(tables.chunk.c.id))
+
+
 class Traces:
     """Hold the traces area of a store.
 
@@ -146,9 +149,6 @@ class Traces:
         self._catalogue = Catalogue(database)
         self._identities = Identities(database)
         self._decoded = DecodedChunks()
-        chunk = tables.chunk.c
-        columns = (chunk.id, chunk.repository_id, chunk.facts, chunk["keys"])  # "keys" is also a method of collections
-        self._rows = select(*columns).where(database.among(chunk.id))
         self.renames = TraceRenames(database)
         self._rules: tuple[DirectionRule, ...] = ()
         self._configured: dict[int, Better | None] = {}
@@ -348,7 +348,7 @@ class Traces:
             return connection.execute(query).scalar() or ""
 
     def _chunks(self, connection: Connection, numbers: NDArray[np.int64]) -> dict[int, StoredChunk]:
-        rows = self._database.quick(connection, self._rows, {"numbers": self._database.listed(numbers)})
+        rows = self._database.quick(connection, _CHUNKS, {"numbers": self._database.listed(numbers)})
         return self._decoded.of(map(_ChunkRow._make, rows))
 
 
