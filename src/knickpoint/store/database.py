@@ -292,7 +292,8 @@ class Database:
             name = self._data_version() if named and self.embedded else None
             with self.engine.connect() as connection:
                 if self.embedded:
-                    connection.exec_driver_sql("BEGIN")
+                    connection.begin()
+                    _driver(connection).execute("BEGIN")
                 else:  # the driver says both in its BEGIN
                     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 self._current.connection = connection

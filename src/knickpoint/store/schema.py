@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Connection, inspect, select, text
+from sqlalchemy import Connection, select, text
 
 from knickpoint.model.errors import StoreError
 from knickpoint.store.database import Database
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from alembic.script import Script
 
 _STATED: Final = "SELECT version_num FROM alembic_version"
+
+_HAS_REVISION: Final = {
+    "sqlite": "SELECT count(*) FROM sqlite_schema WHERE name = 'alembic_version'",
+    "postgresql": "SELECT count(to_regclass('alembic_version'))",
+}
+"""Whether a schema states its revision, asked of each kind of database: SQLAlchemy takes a millisecond to find out."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
@@ -39,9 +45,9 @@ _LAST_WITH_OLDER: Final = "5b8f944149"
 
 def current_revision(connection: Connection) -> str:
     """Return the revision of the schema, "" where there is none."""
-    if not inspect(connection).has_table("alembic_version"):
+    if not connection.exec_driver_sql(_HAS_REVISION[connection.dialect.name]).scalar():
         return ""
-    return str(connection.execute(text(_STATED)).scalar() or "")
+    return _stated_revision(connection)
 
 
 def create(database: Database) -> None:
@@ -121,7 +127,7 @@ def refuse_unknown(database: Database, connection: Connection) -> None:
 
 
 def _stated_revision(connection: Connection) -> str:
-    return str(connection.execute(text(_STATED)).scalar() or "")
+    return str(connection.exec_driver_sql(_STATED).scalar() or "")
 
 
 def _refuse_newer(database: Database, connection: Connection, revision: str) -> None:
