@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from sqlalchemy import Row, RowMapping, delete, func, select
+from sqlalchemy import Row, RowMapping, bindparam, delete, func, select
 
 from knickpoint.model.alert import Alert, alert_from, alert_from_json, alert_settings
 from knickpoint.model.quality import ProposalDecision, ProposalKind
@@ -193,6 +193,13 @@ _EVENTS_KEPT: Final = 1_000
 _RUNS_KEPT: Final = 100_000
 """How many runs back to keep those over everything."""
 
+_NEWEST: Final = select(
+    func.coalesce(func.max(alert_run.c.id), 0).label("id"), func.coalesce(func.max(alert_run.c.run), 0).label("run")
+)
+_FORGET: Final = delete(alert_run).where(
+    alert_run.c.complete == bindparam("whole"), alert_run.c.run <= bindparam("until")
+)
+
 
 @dataclass(frozen=True, slots=True)
 class AlertRun:
@@ -225,8 +232,7 @@ class AlertRuns:
     def record(self, runs: Sequence[AlertRun]) -> int:
         """Write what the alerts did in one run, and return the number of the run."""
         with self._database.transaction() as connection:
-            query = select(func.coalesce(func.max(alert_run.c.id), 0), func.coalesce(func.max(alert_run.c.run), 0))
-            last, before = connection.execute(query).one()
+            last, before = connection.execute(_NEWEST).one()
             rows = [
                 {
                     "id": number,
@@ -246,14 +252,14 @@ class AlertRuns:
             ]
             if rows:
                 connection.execute(alert_run.insert(), rows)
-            for kept, old in ((_EVENTS_KEPT, alert_run.c.complete == 0), (_RUNS_KEPT, alert_run.c.complete == 1)):
-                connection.execute(delete(alert_run).where(old, alert_run.c.run <= int(before) + 1 - kept))
+            kept = enumerate((_EVENTS_KEPT, _RUNS_KEPT))
+            connection.execute(_FORGET, [{"whole": whole, "until": int(before) + 1 - most} for whole, most in kept])
             return int(before) + 1
 
     def last(self) -> int:
         """Return the number of the newest run that was recorded, 0 before the first."""
         with self._database.reading() as connection:
-            return int(connection.execute(select(func.coalesce(func.max(alert_run.c.run), 0))).scalar_one())
+            return int(connection.execute(_NEWEST).one().run)
 
     def runs(self, alert: str = "", *, last: int = 100, complete: bool = False) -> list[AlertRun]:
         """Return the ``last`` runs of ``alert``, of all alerts for "", newest first.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, or_, select, update
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from knickpoint.model.alert import AlertKind
@@ -39,6 +39,107 @@ _LEAD: Final = change_point.alias("lead").c
 _DRIFT: Final = change_point.alias("drift").c
 _IS_FOLLOWED: Final = exists().where(_LATER.chain == announcement.c.chain, _LATER.number > announcement.c.number)
 """The condition that an announcement is not the last one of its chain."""
+
+# Made once, as each run of an alert asks them: statements of so many conditions take longer to build than to answer.
+_ROW: Final = announcement.c
+_POINT: Final = change_point.c
+_IS_LIVE: Final = _POINT.condition != Condition.GONE.value
+_IS_OWN: Final = _POINT.repository_id == bindparam("owner")
+
+
+def _is_member(point: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that a change point, by its columns, is a member of the chain of an announcement."""
+    return point.repository_id == _ROW.repository_id, point.announced == _ROW.chain
+
+
+_IS_OF_ITS_SIDE: Final = or_(
+    (_ROW.kind == AnnouncementKind.REGRESSED.value) & (_POINT.direction != Direction.IMPROVEMENT.value),
+    (_ROW.kind == AnnouncementKind.IMPROVED.value) & (_POINT.direction == Direction.IMPROVEMENT.value),
+)
+"""The condition that a change point is of the side that an announcement is about."""
+
+_WAITING: Final = MARKED_POINTS.where(
+    _IS_OWN,
+    _POINT.announced == 0,
+    _POINT.alert_kind == AlertKind.WORK.value,
+    _POINT.certainty == Certainty.SETTLED.value,
+    _POINT.held == "",
+    _IS_LIVE,
+    change.c.history == 0,
+).order_by(_POINT.id)
+
+_UNSETTLED: Final = MARKED_POINTS.where(
+    _IS_OWN, _POINT.announced == 0, _POINT.certainty == Certainty.PROVISIONAL.value, _IS_LIVE
+).order_by(_POINT.id)
+
+_UNENDED: Final = (
+    select(_POINT.announced)
+    .distinct()
+    .select_from(change_point.join(announcement, _ROW.chain == _POINT.announced))
+    .where(_IS_OWN, _POINT.announced > 0, ~_IS_FOLLOWED, _ROW.kind != AnnouncementKind.WITHDRAWN.value)
+)
+_UNENDED_GONE: Final = _UNENDED.where(_POINT.condition == Condition.GONE.value)
+
+_STRAYS: Final = (
+    select(_POINT.id)
+    .where(
+        Database.among(_POINT.id, "ids"),
+        *_is_member(_POINT),
+        _LEAD.id == _ROW.lead,
+        _LEAD.announced == _POINT.announced,
+        _LEAD.change_id != _POINT.change_id,
+        _IS_LIVE,
+        _LEAD.condition != Condition.GONE.value,
+    )
+    .order_by(_POINT.id)
+)
+_STRAYS_OF_ITS_SIDE: Final = _STRAYS.where(_IS_OF_ITS_SIDE)
+_STRAYS_OF_EITHER_SIDE: Final = _STRAYS.where(_ROW.kind.in_(_OPENING))
+
+_STEADY: Final = select(_ROW.chain).where(
+    Database.among(_ROW.chain, "ids"),
+    _ROW.condition == Condition.PRESENT.value,
+    ~_IS_FOLLOWED,
+    exists().where(
+        *_is_member(_POINT),
+        _IS_OF_ITS_SIDE,
+        _POINT.condition == Condition.PRESENT.value,
+        _POINT.certainty == Certainty.SETTLED.value,
+        _POINT.held == "",
+        _POINT.status != Status.HIDDEN.value,
+        _POINT.kind == FindingKind.STEP.value,
+        _POINT.line == _ROW.line,
+        _POINT.previous == _ROW.previous,
+        _POINT.slot == _ROW.slot,
+    ),
+    ~exists().where(
+        *_is_member(_DRIFT), _DRIFT.kind == FindingKind.DRIFT.value, _DRIFT.condition != Condition.GONE.value
+    ),
+)
+
+_PROVISIONAL_GONE: Final = (
+    select(_ROW.chain)
+    .join(change_point, _POINT.id == _ROW.lead)
+    .where(
+        _ROW.repository_id == bindparam("owner"),
+        _ROW.kind == AnnouncementKind.PROVISIONAL.value,
+        ~exists().where(_LATER.chain == _ROW.chain, _LATER.number > 0),
+        _POINT.condition == Condition.GONE.value,
+        _POINT.announced == 0,
+    )
+)
+
+_SILENCE_HISTORY: Final = (
+    update(change_point)
+    .where(
+        _IS_OWN,
+        _POINT.announced == 0,
+        _POINT.change_id.in_(
+            select(change.c.id).where(change.c.repository_id == bindparam("owner"), change.c.history == 1)
+        ),
+    )
+    .values(announced=BASELINE)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,26 +322,11 @@ class AnnouncementLedger:
 
     def waiting(self, repository: Repository) -> list[ChangePoint]:
         """Return the settled live work of ``repository`` that is neither held nor announced yet, by id."""
-        point = change_point.c
-        return self._points(
-            (point.repository_id == repository.id)
-            & (point.announced == 0)
-            & (point.alert_kind == AlertKind.WORK.value)
-            & (point.certainty == Certainty.SETTLED.value)
-            & (point.held == "")
-            & (point.condition != Condition.GONE.value)
-            & (change.c.history == 0)
-        )
+        return self._points(_WAITING, {"owner": repository.id})
 
     def unsettled(self, repository: Repository) -> list[ChangePoint]:
         """Return the provisional live change points of ``repository`` that are not announced, by id."""
-        point = change_point.c
-        return self._points(
-            (point.repository_id == repository.id)
-            & (point.announced == 0)
-            & (point.certainty == Certainty.PROVISIONAL.value)
-            & (point.condition != Condition.GONE.value)
-        )
+        return self._points(_UNSETTLED, {"owner": repository.id})
 
     def by_id(self, ids: Collection[int]) -> list[ChangePoint]:
         """Return change points, those included that are gone, by id."""
@@ -248,21 +334,9 @@ class AnnouncementLedger:
 
     def unended(self, repository: Repository, *, gone: bool) -> list[int]:
         """Return the chains that are not withdrawn, with ``gone`` only those with a member that is gone."""
-        point = change_point.c
-        query = (
-            select(point.announced)
-            .distinct()
-            .select_from(change_point.join(announcement, announcement.c.chain == point.announced))
-            .where(
-                point.repository_id == repository.id,
-                point.announced > 0,
-                *([point.condition == Condition.GONE.value] if gone else []),
-                ~_IS_FOLLOWED,
-                announcement.c.kind != AnnouncementKind.WITHDRAWN.value,
-            )
-        )
+        query = _UNENDED_GONE if gone else _UNENDED
         with self._database.reading() as connection:
-            return sorted(connection.execute(query).scalars())
+            return sorted(connection.execute(query, {"owner": repository.id}).scalars())
 
     def near(self, repository: Repository, slots: Collection[int]) -> list[int]:
         """Return the chains of ``repository`` with a settled change at one of ``slots``, as it was announced last."""
@@ -285,22 +359,9 @@ class AnnouncementLedger:
         """
         if not ids:
             return []
-        point, lead, first = change_point.c, _LEAD, announcement.c
-        worse = (first.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
-        better = (first.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
-        opening = first.kind.in_(_OPENING)
-        query = select(point.id).where(
-            self._database.among(point.id, "ids"),
-            *_is_member(point),
-            opening if either_side else worse | better,
-            lead.id == first.lead,
-            lead.announced == point.announced,
-            lead.change_id != point.change_id,
-            *(each.condition != Condition.GONE.value for each in (point, lead)),
-        )
+        query = _STRAYS_OF_EITHER_SIDE if either_side else _STRAYS_OF_ITS_SIDE
         with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(point.id), {"ids": self._database.listed(sorted(ids))})
-            return list(rows.scalars())
+            return list(connection.execute(query, {"ids": self._database.listed(sorted(ids))}).scalars())
 
     def steady(self, chains: Collection[int]) -> set[int]:
         """Return those of ``chains`` whose last announcement still says what the data show, by one of their members.
@@ -311,35 +372,8 @@ class AnnouncementLedger:
         """
         if not chains:
             return set()
-        last, point, drift = announcement.c, change_point.c, _DRIFT
-        worse = (last.kind == AnnouncementKind.REGRESSED.value) & (point.direction != Direction.IMPROVEMENT.value)
-        better = (last.kind == AnnouncementKind.IMPROVED.value) & (point.direction == Direction.IMPROVEMENT.value)
-        shown = exists().where(
-            *_is_member(point),
-            worse | better,
-            point.condition == Condition.PRESENT.value,
-            point.certainty == Certainty.SETTLED.value,
-            point.held == "",
-            point.status != Status.HIDDEN.value,
-            point.kind == FindingKind.STEP.value,
-            point.line == last.line,
-            point.previous == last.previous,
-            point.slot == last.slot,
-        )
-        drifts = exists().where(
-            *_is_member(drift),
-            drift.kind == FindingKind.DRIFT.value,
-            drift.condition != Condition.GONE.value,
-        )
-        query = select(last.chain).where(
-            self._database.among(last.chain, "ids"),
-            last.condition == Condition.PRESENT.value,
-            ~_IS_FOLLOWED,
-            shown,
-            ~drifts,
-        )
         with self._database.reading() as connection:
-            return set(connection.execute(query, {"ids": self._database.listed(sorted(chains))}).scalars())
+            return set(connection.execute(_STEADY, {"ids": self._database.listed(sorted(chains))}).scalars())
 
     def ended(self, chains: Collection[int]) -> set[int]:
         """Return those of ``chains`` that are over, or withdrawn, and have no member from which anything may follow.
@@ -368,31 +402,13 @@ class AnnouncementLedger:
 
     def provisional_gone(self, repository: Repository) -> list[int]:
         """Return the chains that have a provisional announcement only, and whose change went without settling."""
-        point = change_point.c
-        query = (
-            select(announcement.c.chain)
-            .join(change_point, change_point.c.id == announcement.c.lead)
-            .where(
-                announcement.c.repository_id == repository.id,
-                announcement.c.kind == AnnouncementKind.PROVISIONAL.value,
-                ~exists().where(_LATER.chain == announcement.c.chain, _LATER.number > 0),
-                point.condition == Condition.GONE.value,
-                point.announced == 0,
-            )
-        )
         with self._database.reading() as connection:
-            return sorted(connection.execute(query).scalars())
+            return sorted(connection.execute(_PROVISIONAL_GONE, {"owner": repository.id}).scalars())
 
     def keep_history_silent(self, repository: Repository) -> None:
         """Mark what is history, and was not announced before: it never is, wherever later data move it."""
-        history = select(change.c.id).where(change.c.repository_id == repository.id, change.c.history == 1)
-        point = change_point.c
         with self._database.transaction() as connection:
-            connection.execute(
-                update(change_point)
-                .where(point.repository_id == repository.id, point.announced == 0, point.change_id.in_(history))
-                .values(announced=BASELINE)
-            )
+            connection.execute(_SILENCE_HISTORY, {"owner": repository.id})
 
     def silence(self, traces: Collection[int]) -> None:
         """Take all change points of traces out of their chains: nothing is announced about them any more."""
@@ -435,8 +451,8 @@ class AnnouncementLedger:
         """Return the change points in which ``column`` is one of ``values``, by id; nothing is asked for no values."""
         if not values:
             return []
-        wanted = and_(self._database.among(column, "values"), *further)
-        return self._points(wanted, {"values": self._database.listed(sorted(values))})
+        query = MARKED_POINTS.where(self._database.among(column, "values"), *further).order_by(_POINT.id)
+        return self._points(query, {"values": self._database.listed(sorted(values))})
 
     def _points_beside(
         self, column: ColumnElement[int], values: Collection[int], *further: ColumnElement[bool]
@@ -447,18 +463,13 @@ class AnnouncementLedger:
         wanted = change_point.c.trace_id.in_(
             select(change_point.c.trace_id).where(self._database.among(column, "values"), *further)
         )
-        return self._points(wanted, {"values": self._database.listed(sorted(values))})
+        query = MARKED_POINTS.where(wanted).order_by(_POINT.id)
+        return self._points(query, {"values": self._database.listed(sorted(values))})
 
-    def _points(self, condition: ColumnElement[bool], bound: Mapping[str, object] | None = None) -> list[ChangePoint]:
-        statement = MARKED_POINTS.where(condition).order_by(change_point.c.id)
+    def _points(self, query: Select[Any], bound: Mapping[str, object]) -> list[ChangePoint]:
         with self._database.reading() as connection:
-            rows: Sequence[Mapping[Any, Any]] = connection.execute(statement, bound).mappings().all()
+            rows: Sequence[Mapping[Any, Any]] = connection.execute(query, bound).mappings().all()
         return [change_point_of(row) for row in rows]
-
-
-def _is_member(point: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions that a change point, by its columns, is a member of the chain of an announcement."""
-    return point.repository_id == announcement.c.repository_id, point.announced == announcement.c.chain
 
 
 def _since(repository: Repository, time: datetime) -> list[ColumnElement[bool]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, func, select, update
 
@@ -60,6 +60,27 @@ class Membership:
     id: int
     suspect_range: SuspectRange
     joining: tuple[int, ...]
+
+
+_POINT: Final = change_point.c
+_LIVE: Final = (_POINT.change_id == change.c.id) & (_POINT.condition != Condition.GONE.value)
+_NEW: Final = (_POINT.status == Status.NEW.value) & (_POINT.matched_ticket == "")
+_STRONGEST: Final = (
+    select(_POINT.hazard)
+    .where(_LIVE, _POINT.hazard.is_not(None))
+    .order_by(func.abs(_POINT.hazard).desc(), _POINT.id)
+    .limit(1)
+    .scalar_subquery()
+)
+_RECOUNT: Final = (
+    update(change)
+    .where(Database.among(change.c.id, "ids"))
+    .values(
+        traces=select(func.count()).select_from(change_point).where(_LIVE).scalar_subquery(),
+        unprocessed=select(func.count()).select_from(change_point).where(_LIVE, _NEW).scalar_subquery(),
+        hazard=func.coalesce(_STRONGEST, 0.0),
+    )
+)
 
 
 class GroupTable:
@@ -206,24 +227,5 @@ def _refresh(database: Database, connection: Connection, changes: Collection[int
     """Count the live members of ``changes`` again, and take the hazard level of the strongest."""
     if not changes:
         return
-    point = change_point.c
-    live = (point.change_id == change.c.id) & (point.condition != Condition.GONE.value)
-    new = (point.status == Status.NEW.value) & (point.matched_ticket == "")
-    strongest = (
-        select(point.hazard)
-        .where(live, point.hazard.is_not(None))
-        .order_by(func.abs(point.hazard).desc(), point.id)
-        .limit(1)
-        .scalar_subquery()
-    )
-    connection.execute(
-        update(change)
-        .where(database.among(change.c.id, "ids"))
-        .values(
-            traces=select(func.count()).select_from(change_point).where(live).scalar_subquery(),
-            unprocessed=select(func.count()).select_from(change_point).where(live, new).scalar_subquery(),
-            hazard=func.coalesce(strongest, 0.0),
-        ),
-        {"ids": database.listed(sorted(changes))},
-    )
+    connection.execute(_RECOUNT, {"ids": database.listed(sorted(changes))})
     database.later(STATEMENTS_OF_CHANGES, changes)

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, delete, select, update
 
@@ -40,6 +40,9 @@ from knickpoint.store.tables.findings import alert as alert_table
 # without being judged again.
 
 
+_IN_FORCE: Final = select(alert_in_force.c.name, alert_in_force.c.definition).order_by(alert_in_force.c.name)
+
+
 class AlertsInForce:
     """Hold the alerts that run, wherever they were defined, and those that were applied last."""
 
@@ -48,10 +51,9 @@ class AlertsInForce:
 
     def all(self) -> dict[str, Alert]:
         """Return the alerts by name, as the last call of :meth:`replace` left them."""
-        query = select(alert_in_force.c.name, alert_in_force.c.definition).order_by(alert_in_force.c.name)
         with self._database.reading() as connection:
-            rows = connection.execute(query).all()
-        return {row.name: alert_from_json(row.name, row.definition) for row in rows}
+            rows = self._database.quick(connection, _IN_FORCE, {}).fetchall()
+        return {name: alert_from_json(name, definition) for name, definition in rows}
 
     def replace(self, alerts: Sequence[Alert]) -> None:
         """Make ``alerts`` those that run, and give their findings the kinds and severities of today.

@@ -55,6 +55,13 @@ class Sides:
     work_changes: int
 
 
+_BOUNDARY: Final = (
+    select(boundary_table.c.slot, boundary_table.c.who, boundary_table.c.changed)
+    .where(boundary_table.c.repository_id == bindparam("owner"))
+    .order_by(boundary_table.c.changed, boundary_table.c.slot)
+)
+
+
 class Boundaries:
     """Hold the boundaries area of a store: up to which commits findings are history."""
 
@@ -64,13 +71,13 @@ class Boundaries:
 
     def get(self, repository: Repository) -> Boundary | None:
         """Return the boundary of ``repository``, None before the first run over it."""
-        query = select(boundary_table).where(boundary_table.c.repository_id == repository.id)
         with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(boundary_table.c.changed, boundary_table.c.slot)).all()
+            rows = self._database.quick(connection, _BOUNDARY, {"owner": repository.id}).fetchall()
         if not rows:
             return None
-        slots = frozenset(row.slot for row in rows) - {_NOTHING}
-        return Boundary(slots, rows[-1].who, moment(rows[-1].changed))
+        slots = frozenset(slot for slot, _, _ in rows) - {_NOTHING}
+        _, who, changed = rows[-1]
+        return Boundary(slots, who, moment(changed))
 
     def begin(self, repository: Repository, slots: Collection[int]) -> None:
         """Set the boundary of ``repository`` to ``slots`` if it has none yet, as the first run does."""

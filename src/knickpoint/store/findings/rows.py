@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, func, select, update
+from sqlalchemy import Connection, Select, Table, Update, bindparam, func, select, update
 
 from knickpoint.model.alert import AlertKind, AlertSeverity
 from knickpoint.model.change_point import (
@@ -258,13 +258,22 @@ def decision_of(row: Values) -> Decision:
 
 def next_id(connection: Connection, table: Table) -> int:
     """Return the id after the greatest of ``table``, 1 for an empty table."""
-    return int(connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()) + 1
+    return int(connection.execute(_greatest_id(table)).scalar_one()) + 1
+
+
+@cache
+def _greatest_id(table: Table) -> Select[int]:
+    return select(func.coalesce(func.max(table.c.id), 0))
 
 
 def update_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Set the columns of ``rows`` by their ``id``; all rows have the same columns."""
     if not rows:
         return
-    values: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "id"}
     parameters = [{("key" if name == "id" else name): value for name, value in row.items()} for row in rows]
-    connection.execute(update(table).where(table.c.id == bindparam("key")).values(values), parameters)
+    connection.execute(_update_by_id(table, tuple(name for name in rows[0] if name != "id")), parameters)
+
+
+@cache
+def _update_by_id(table: Table, columns: tuple[str, ...]) -> Update:
+    return update(table).where(table.c.id == bindparam("key")).values({name: bindparam(name) for name in columns})

@@ -28,6 +28,11 @@ from knickpoint.store.tables.findings import cluster_member as member
 # Read what alerts saw in traces when they last ran over them.
 
 
+_OF_TRACES: Final = (
+    select(sighting).where(Database.among(sighting.c.trace_id, "ids")).order_by(sighting.c.alert, sighting.c.slot)
+)
+
+
 class SightingTable:
     """Read the sightings of a store; they are written with the change points that they belong to."""
 
@@ -36,11 +41,10 @@ class SightingTable:
 
     def of_traces(self, trace_ids: Collection[int]) -> dict[int, list[Sighting]]:
         """Return trace → what all alerts saw in it, by alert name and slot; traces without sightings are left out."""
-        query = select(sighting).where(self._database.among(sighting.c.trace_id, "ids"))
         listed = {"ids": self._database.listed(sorted(trace_ids))}
         found: dict[int, list[Sighting]] = {}
         with self._database.reading() as connection:
-            for row in connection.execute(query.order_by(sighting.c.alert, sighting.c.slot), listed).mappings():
+            for row in connection.execute(_OF_TRACES, listed).mappings():
                 found.setdefault(row["trace_id"], []).append(sighting_of(row))
         return found
 
@@ -89,6 +93,19 @@ _CHUNK: Final = 1024
 _DIGEST: Final = np.dtype("<u8")
 
 
+_OF_CHUNKS: Final = select(judged.c.chunk, judged.c.digests).where(
+    judged.c.alert == bindparam("of"), Database.among(judged.c.chunk, "chunks")
+)
+_WHOLE: Final = select(judged.c.chunk, judged.c.whole).where(
+    judged.c.alert == bindparam("of"), judged.c.whole.is_not(None)
+)
+_SET_WHOLE: Final = (
+    judged.update()
+    .where(judged.c.alert == bindparam("of"), judged.c.chunk == bindparam("number"))
+    .values(whole=bindparam("digest"))
+)
+
+
 class DigestTable:
     """Keep one digest for each alert and trace, 0 for none."""
 
@@ -118,17 +135,15 @@ class DigestTable:
 
     def whole(self, alert: str) -> dict[int, int]:
         """Return the digests of whole chunks at the last run of ``alert`` over everything, by chunk."""
-        query = select(judged.c.chunk, judged.c.whole).where(judged.c.alert == alert, judged.c.whole.is_not(None))
         with self._database.reading() as connection:
-            return {row.chunk: row.whole for row in connection.execute(query)}
+            return dict(self._database.quick(connection, _WHOLE, {"of": alert}).fetchall())
 
     def set_whole(self, alert: str, digests: Mapping[int, int]) -> None:
         """Write the digests of whole chunks, in the transaction of the caller; chunks without digests have none."""
-        changing = judged.update().where(judged.c.alert == alert, judged.c.chunk == bindparam("number"))
-        rows = [{"number": chunk, "digest": digest} for chunk, digest in sorted(digests.items())]
+        rows = [{"of": alert, "number": chunk, "digest": digest} for chunk, digest in sorted(digests.items())]
         if rows:
             with self._database.transaction() as connection:
-                connection.execute(changing.values(whole=bindparam("digest")), rows)
+                connection.execute(_SET_WHOLE, rows)
 
     def forget(self, alert: str) -> None:
         """Delete all digests of ``alert``."""
@@ -142,11 +157,8 @@ class DigestTable:
         if not len(ids):
             return
         parts = dict(_chunks(ids))
-        query = select(judged.c.chunk, judged.c.digests).where(
-            judged.c.alert == alert, self._database.among(judged.c.chunk, "chunks")
-        )
-        listed = {"chunks": self._database.listed(list(parts))}
-        for chunk, digests in connection.execute(query, listed):
+        values = {"of": alert, "chunks": self._database.listed(list(parts))}
+        for chunk, digests in self._database.quick(connection, _OF_CHUNKS, values).fetchall():
             if not is_damaged(digests):
                 yield parts[chunk], np.frombuffer(digests, dtype=_DIGEST, count=_CHUNK)
 

@@ -133,6 +133,9 @@ class _ChunkRow(NamedTuple):
     keys: bytes
 
 
+_KEPT_DIRECTIONS: Final = select(tables.kept_direction.c.trace_id, tables.kept_direction.c.better).order_by(
+    tables.kept_direction.c.trace_id
+)
 _CHUNKS: Final = select(*(tables.chunk.c[name] for name in _ChunkRow._fields)).where(Database.among(tables.chunk.c.id))
 
 
@@ -187,10 +190,8 @@ class Traces:
             return tuple(self._kept(connection).items())
 
     def _kept(self, connection: Connection) -> Mapping[int, Better]:
-        table = tables.kept_direction.c
-
         def read() -> Mapping[int, Better]:
-            rows = connection.execute(select(table.trace_id, table.better).order_by(table.trace_id))
+            rows = self._database.quick(connection, _KEPT_DIRECTIONS, {}).fetchall()
             return {key: _BETTER[code] for key, code in rows if code in _BETTER}
 
         return self._database.read_once("kept directions", read)
