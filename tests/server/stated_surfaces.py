@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
 
+import pytest
 from click.testing import CliRunner
 from tests.examples import examples
 from tests.server.client import Client
@@ -27,7 +28,7 @@ from knickpoint.notify.messages import load_templates, message_for
 from knickpoint.notify.messages.fact_reader import FactReader, FactSettings, LedgerView
 from knickpoint.notify.settings import ChannelKind, ChannelSettings
 from knickpoint.notify.trackers.tracker_channel import Tracker, TrackerChannel, changes_of, draft_ticket
-from knickpoint.publish import Chosen
+from knickpoint.publish import Chosen, answers
 from knickpoint.publish.answers import TRACES_OF_A_FILE, read_answers
 from knickpoint.server import create_app
 
@@ -159,9 +160,12 @@ class Surfaces:
 
     @cached_property
     def published(self) -> Mapping[str, Any]:
-        """The files of the published pages."""
+        """The files of the published pages, without pictures, which state nothing."""
         (repository,) = self.instance.store.commits.repositories()
-        return read_answers(self.instance, Chosen([repository.name], datetime(2026, 6, 1, tzinfo=UTC))).json
+        chosen = Chosen([repository.name], datetime(2026, 6, 1, tzinfo=UTC), badges=False)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(answers, "_MOST_CARDS", 0)
+            return read_answers(self.instance, chosen).json
 
     def knick(self, *arguments: str) -> str:
         """Return what a command prints."""
