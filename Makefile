@@ -14,8 +14,7 @@ STAMPS := build/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # The lists are complete, so nothing is resolved, and Python compiles of a package what it imports, a small part of it.
 INSTALL := $(PIP) install --quiet --require-hashes --no-deps --no-compile
-# One more than the two cores that the suite is made for: tests wait for browsers and servers.
-JOBS ?= 3
+JOBS ?= 2
 LONG_JOBS ?= 2
 FUZZ_SECONDS ?= 60
 
@@ -96,12 +95,17 @@ demo: setup ## The whole story on real input, then the dashboard (DEMO_ARGS=--no
 
 # --- checking it ------------------------------------------------------------------------------------
 
-# Those that take longest come first: each uses one core, and what it needs is set up beside the others.
-CHECKS := types test-frontend docs compiled-tests lint imports
+# What takes seconds comes first, with what all need; each uses one core. The checks that take longest run beside the
+# tests of the package, and take only what those leave of the processors while they wait.
+FIRST_CHECKS := compiled-tests lint imports
+BESIDE_TESTS := types test-frontend docs
 
 test: ## Everything that must pass
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line $(CHECKS)
-	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line $(FIRST_CHECKS)
+	@$(MAKE) --no-print-directory --jobs=3 test-python beside-tests
+
+beside-tests:
+	@$(MAKE) --no-print-directory --output-sync=line $(BESIDE_TESTS) SLOWLY="nice -n 10"
 
 lint: $(STAMPS)/dev ## Style of the Python and the C code
 	@$(BIN)/ruff check --quiet src tests benchmarks building docs setup.py
@@ -109,7 +113,7 @@ lint: $(STAMPS)/dev ## Style of the Python and the C code
 	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 
 types: $(STAMPS)/dev ## Static types, strict
-	@$(BIN)/mypy --no-error-summary
+	@$(SLOWLY) $(BIN)/mypy --no-error-summary
 
 imports: setup-dev ## The rooms import one way only
 	@$(BIN)/lint-imports --no-cache >build/imports.txt 2>&1 || { cat build/imports.txt; exit 1; }
@@ -121,11 +125,11 @@ test-python: setup-dev $(STAMPS)/reference ## The tests of the package, the brow
 	@$(IN_MEMORY) && $(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m "not long" $(TEST_ARGS) || $(AGAIN)
 
 test-frontend: $(DASHBOARD) $(STAMPS)/reference ## Lint, types and tests of the dashboard
-	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && npm run --silent schema && npm run --silent lint && npm test --silent
+	@export PATH="$$(cat $(STAMPS)/node)$$PATH" && cd frontend && $(SLOWLY) npm run --silent schema && $(SLOWLY) npm run --silent lint && npm test --silent
 
 docs: setup-dev $(STAMPS)/reference ## Check the names of the API, the map of the rooms, and every link of the site
-	@$(BIN)/python docs/reference.py --check
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@$(SLOWLY) $(BIN)/python docs/reference.py --check
+	@NO_MKDOCS_2_WARNING=1 $(SLOWLY) $(BIN)/mkdocs build --quiet --strict
 
 site: setup-dev ## Build the site of the documentation, with a dashboard of real histories, into build/site (SITE_ADDRESS=https://…)
 	@echo "Publishing the demonstration"
@@ -239,4 +243,4 @@ format: $(STAMPS)/dev $(DASHBOARD) ## Format the Python code, the C code and the
 clean: ## Remove what was built; .venv stays
 	@rm -rf build src/knickpoint/server/static src/*.egg-info frontend/node_modules
 
-.PHONY: compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-try bench-formats bench-cause bench-bisect bench-self train-default fuzz-api fuzz-formats lock format clean
+.PHONY: beside-tests compiled-tests dist try-packages help setup setup-dev demo test lint types imports test-python test-frontend docs site docs-pictures docs-write test-long test-kills bench-detect bench-accuracy bench-store bench-service bench-dashboard bench-publish bench-watch bench-gate bench-compare bench-try bench-formats bench-cause bench-bisect bench-self train-default fuzz-api fuzz-formats lock format clean
