@@ -9,7 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations
 from tests.examples import in_the_long_run
-from tests.server.story import SLOWER, commit_hash, results_of
+from tests.server.story import COMMITS, SLOWER, commit_hash, results_of
+
+from knickpoint.instance import Instance
+from knickpoint.store.commit_rows import Release
 
 pytestmark = pytest.mark.browser
 
@@ -31,6 +34,30 @@ def test_two_commits_are_compared_by_form_and_the_address_holds_all_of_it(page: 
     page.reload()
     expect(rows).to_have_count(5)
     expect(page.get_by_text("geometric mean of 4 traces")).to_be_visible()
+
+
+@pytest.mark.core
+def test_a_page_without_a_base_offers_the_newest_commits_and_the_last_release(
+    page: Page, shared_address: str, served: tuple[Instance, str]
+) -> None:
+    store = served[0].store
+    (repository,) = store.commits.repositories()
+    slots = store.commits.line(repository).slots
+    store.releases.replace(repository, {"v1.4": Release(BASE, slots[SLOWER - 1]), "v2.0": Release(HEAD, slots[-1])})
+    try:
+        page.goto(f"{shared_address}/compare")
+        offers = page.get_by_role("table", name="Recent commits with results").get_by_role("row")
+        expect(offers).to_have_count(12)
+        expect(offers.nth(1)).to_contain_text("v2.0")
+        expect(offers.nth(11)).to_contain_text("v1.4")
+        offers.nth(11).get_by_role("link", name="with the newest").click()
+        expect(page.get_by_role("heading", name="2 regressed, 1 improved, 1 unchanged")).to_be_visible()
+        page.go_back()
+        offers.nth(1).get_by_role("link", name="with the one before").click()
+        expect(page.get_by_role("heading", name="unchanged")).to_be_visible()
+        expect(page.get_by_label("Base", exact=True)).to_have_value(commit_hash(COMMITS - 2)[:10])
+    finally:
+        store.releases.replace(repository, {})
 
 
 def test_a_commit_is_found_by_its_subject_with_the_keyboard(page: Page, shared_address: str) -> None:
@@ -86,7 +113,7 @@ def test_what_cannot_be_compared_says_why_and_keeps_the_form(
     expected_errors.append("400")
     page.goto(f"{shared_address}/compare?base={HEAD}&head={BASE}")
     expect(page.get_by_role("alert")).to_contain_text("The base has every commit of the head")
-    expect(page.get_by_label("Base", exact=True)).to_have_value(HEAD)
+    expect(page.get_by_label("Base", exact=True)).to_have_value(HEAD[:10])
 
 
 def test_the_page_of_a_commit_leads_to_the_comparison_with_the_one_before(browse: Callable[[str], Page]) -> None:

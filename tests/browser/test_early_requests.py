@@ -24,6 +24,7 @@ PAGES = {
     "/explore?query=benchmark%3Dload+print&plot=*&smooth=5": ["traces", "values", "commits/times", "traces", "facets"],
     "/explore?plot=benchmark%3D~lo*.": ["traces", "values", "commits/times", "traces", "facets"],
     "/benchmark?param=benchmark&name=load": ["traces", "facets"],
+    "/compare": ["commits", "releases"],
     f"/compare?base={BASE}&head={HEAD}&query=benchmark%3Dload": ["comparison"],
     "/alerts": ["alerts"],
     "/status": ["status"],

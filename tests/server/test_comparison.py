@@ -336,3 +336,12 @@ def test_commits_are_found_by_words_the_newest_first(reader: Client) -> None:
     assert search("BRACKET every") == [SLOWER]
     assert search(commit_hash(7)[:12]) == [7]
     assert search("nothing like it") == []
+
+
+def test_only_commits_with_results_are_listed_on_request(client: Client, instance: Instance) -> None:
+    store = instance.store
+    (repository,) = store.commits.repositories()
+    newest = store.commits.line(repository).slots[-1]
+    store.runs.remove(repository, [run.id for run in store.runs.heads(repository) if run.slot == newest])
+    found = client.get("/api/v1/commits", params={"measured": True, "limit": 2}).json()["commits"]
+    assert [commit["position"] for commit in found] == [COMMITS - 2, COMMITS - 3]

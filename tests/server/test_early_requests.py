@@ -28,7 +28,9 @@ def test_a_page_names_what_every_page_asks_for_and_what_its_address_determines(r
     ]
 
 
-@pytest.mark.parametrize("path", ["/triage", "/trace/1", "/explore?plot=*", "/missing", "/quality", "/status", "/"])
+@pytest.mark.parametrize(
+    "path", ["/triage", "/trace/1", "/explore?plot=*", "/compare", "/missing", "/quality", "/status", "/"]
+)
 def test_what_a_page_names_is_answered(reader: Client, path: str) -> None:
     found = names(reader, path)
     assert len(found) > len(EVERYWHERE)
@@ -36,7 +38,8 @@ def test_what_a_page_names_is_answered(reader: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/triage?tab=history", "/?days=7", "/explore?traces=1,2", "/compare", "/trace/1?of=p99", "/alerts?name=a"]
+    "path",
+    ["/triage?tab=history", "/?days=7", "/explore?traces=1,2", "/compare?flat=1", "/trace/1?of=p99", "/alerts?name=a"],
 )
 def test_addresses_with_more_than_the_server_knows_name_only_what_every_page_asks_for(
     reader: Client, path: str

@@ -412,6 +412,9 @@ export const api = {
     const found = await get<Commits>(apiUrl("commits", { repository, line, text: words || " ", limit }), signal);
     return found.commits;
   },
+  /** The newest commits of a line that have results. */
+  measuredCommits: async (repository: string, line: string, limit: number, signal?: AbortSignal) =>
+    (await get<Commits>(apiUrl("commits", { repository, line, measured: true, limit }), signal)).commits,
   async times(repository: string, line: string, signal?: AbortSignal): Promise<Float64Array> {
     const response = await request(apiUrl("commits/times", { repository, line }), signal ? { signal } : {});
     return new Float64Array(await response.arrayBuffer());

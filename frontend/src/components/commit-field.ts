@@ -1,9 +1,10 @@
 /** A field for a commit: what is typed is searched for in hashes, authors and subjects, and the commits found are offered. */
 
-import { html, nothing } from "lit";
+import { html, nothing, type PropertyValues } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { api, isAborted, type Commit } from "../api/client";
 import { PageElement } from "../page-element";
+import { HASH_DIGITS } from "../templates/commit";
 import { dayText } from "../text/dates";
 
 const OFFERED = 12;
@@ -30,6 +31,12 @@ export class CommitField extends PageElement {
   private timer = 0;
   private search: AbortController | undefined;
 
+  override willUpdate(changed: PropertyValues<this>): void {
+    if (!this.chosen || !(changed.has("value") || changed.has("repository"))) return;
+    if (changed.has("repository")) this.input.value = "";
+    this.chosen = undefined;
+  }
+
   override disconnectedCallback(): void {
     this.close();
     super.disconnectedCallback();
@@ -41,7 +48,7 @@ export class CommitField extends PageElement {
     return html`<label class="field"
         >${this.label}<input
           name=${name}
-          .value=${this.value}
+          .value=${/^[0-9a-f]{40}$/.test(this.value) ? this.value.slice(0, HASH_DIGITS) : this.value}
           placeholder=${this.hint}
           ?required=${this.required && !this.disabled}
           ?disabled=${this.disabled}

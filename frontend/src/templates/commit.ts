@@ -6,7 +6,7 @@ import { routeUrl } from "../routes/routes";
 import { ageText, dayText, timestampText } from "../text/dates";
 
 /** Digits of a hash where the API gives the full one. */
-export const HASH_DIGITS = 9;
+export const HASH_DIGITS = 10;
 
 /** The short hash of a commit, linked to its page where the repository is given, else to where it is published. */
 export function commitHash(commit: Commit, repository?: string): TemplateResult {

@@ -48,7 +48,7 @@ class CommitAnswer(Answer):
     """A commit, and its position on the line of the request."""
 
     hash: str = Field(examples=["9c1f0a64be2d57f38a0c41d6e97b25a3f04d8e6b"])
-    short: str = Field(examples=["9c1f0a64b"], description="The beginning of the hash, for people.")
+    short: str = Field(examples=["9c1f0a64be"], description="The beginning of the hash, for people.")
     author: str = Field(examples=["Ada Okafor"])
     email: str = Field(examples=["ada@example.org"])
     time: datetime | None = Field(description="null where it is unknown.")
@@ -58,7 +58,7 @@ class CommitAnswer(Answer):
 
 
 class CommitsAnswer(Answer):
-    """Consecutive commits of a line, oldest first; found by words, the newest first."""
+    """Consecutive commits of a line, oldest first; those of a search, the newest first."""
 
     repository: str
     line: str
@@ -124,9 +124,13 @@ def list_commits(store: Store, line: Line, first: int, limit: int) -> CommitsAns
     )
 
 
-def search_commits(store: Store, line: Line, text: str, limit: int) -> CommitsAnswer:
-    """List the newest ``limit`` commits of ``line`` with all words of ``text`` in hash, author or subject."""
-    found = store.commits.search(line, text, limit=limit)
+def search_commits(store: Store, line: Line, text: str, limit: int, *, measured: bool) -> CommitsAnswer:
+    """List the newest ``limit`` commits of ``line`` with all words of ``text`` in hash, author or subject.
+
+    ``measured``: only commits that have a run.
+    """
+    among = store.runs.slots(line.repository) if measured else None
+    found = store.commits.search(line, text, limit=limit, among=among)
     commits = [commit_answer(each.commit, line.positions.get(each.slot)) for each in found]
     return CommitsAnswer(
         repository=line.repository.name, line=line.name, total=len(line.slots), first=0, commits=commits

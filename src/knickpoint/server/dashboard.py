@@ -153,12 +153,18 @@ def _benchmark(_rest: str, parameters: _Parameters, _repositories: Sequence[str]
 
 def _compare(_rest: str, parameters: _Parameters, repositories: Sequence[str]) -> list[str]:
     base, repository = parameters.get("base", ""), parameters.get("repository", "")
-    if not base or not (repository or len(repositories) == 1):
+    if not repository and len(repositories) == 1:
+        repository = repositories[0]
+    if not repository:
         return []
+    line = parameters.get("line", "")
+    if not base:
+        newest = f"commits{_query(repository=repository, line=line, measured='true', limit=11)}"
+        return [newest] if line else [newest, f"releases{_query(repository=repository)}"]
     asked = _query(
-        repository=repository or repositories[0],
+        repository=repository,
         base=base,
-        line=parameters.get("line", ""),
+        line=line,
         query=parameters.get("query", ""),
         changed="true",
         by_suite="true",

@@ -7,7 +7,7 @@ slot. The order of commits does change, when results of old commits come in or a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
@@ -361,14 +361,18 @@ class Commits:
         _check_only([each.commit.hash for each in found], repository, revision)
         return found[0] if found else None
 
-    def search(self, line: Line, text: str, *, limit: int) -> list[SlottedCommit]:
-        """List the newest ``limit`` commits of ``line`` with all words of ``text`` in hash, author or subject."""
+    def search(self, line: Line, text: str, *, limit: int, among: Collection[int] | None = None) -> list[SlottedCommit]:
+        """List the newest ``limit`` commits of ``line`` with all words of ``text`` in hash, author or subject.
+
+        ``among`` leaves out all other slots.
+        """
         table = tables.commit.c
         query = select(table.slot).where(table.repository_id == line.repository.id)
         for word in text.split():
             query = query.where(or_(*(contains(column, word) for column in (table.hash, table.author, table.subject))))
         with self._database.reading() as connection:
-            places = (line.positions.get(slot, -1) for slot in connection.execute(query).scalars())
+            found = connection.execute(query).scalars()
+            places = (line.positions.get(slot, -1) for slot in found if among is None or slot in among)
             newest = sorted((place for place in places if place >= 0), reverse=True)[:limit]
         return self.get(line.repository, [line.slots[place] for place in newest])
 

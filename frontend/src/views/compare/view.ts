@@ -23,6 +23,7 @@ import { countText, grouped, percentText } from "../../text/numbers";
 import { commonParams } from "../../text/trace-names";
 import "../../components/commit-field";
 import "../../components/profile-difference";
+import "./offers";
 import { comparedTable } from "./rows";
 import { selectRows } from "./selected-rows";
 
@@ -133,16 +134,19 @@ export class CompareView extends PageElement {
         error
           ? errorNotice(error, () => this.comparison.reload())
           : !this.route.base && !this.route.baseFile
-            ? html`<div class="notice">
-                <h2>Choose a base</h2>
-                <p>Type words of a subject, a hash, a tag or a day, such as that of the last release.</p>
-              </div>`
+            ? this.renderOffers()
             : this.lacking.length > 0
               ? this.renderLacking()
               : value
                 ? this.renderResult(value)
                 : loadingNotice("Comparing")
       }`;
+  }
+
+  /** Commits to compare; a chosen file waits for its base. */
+  private renderOffers() {
+    if (this.files.baseFile || this.files.file) return nothing;
+    return html`<kp-compare-offers .route=${this.route} .repository=${this.repository}></kp-compare-offers>`;
   }
 
   private renderForm() {
@@ -186,7 +190,10 @@ export class CompareView extends PageElement {
       ${
         this.repositories.length > 1
           ? html`<label class="field"
-              >Repository<select name="repository">
+              >Repository<select
+                name="repository"
+                @change=${(event: Event) => this.choose((event.target as HTMLSelectElement).value)}
+              >
                 ${this.repositories.map(
                   ({ name }) => html`<option value=${name} ?selected=${name === this.repository}>${name}</option>`,
                 )}
@@ -233,6 +240,12 @@ export class CompareView extends PageElement {
         </div>
       </details>
     </form>`;
+  }
+
+  /** Commits of another repository are others. */
+  private choose(repository: string): void {
+    const { base, head, more } = compareRoute;
+    navigate({ ...this.route, repository, base, head, more }, "replace");
   }
 
   private submit(event: SubmitEvent): void {

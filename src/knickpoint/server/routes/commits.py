@@ -93,13 +93,16 @@ def get_commits(
             "for an empty text. `first` counts nothing then.",
         ),
     ] = None,
+    measured: Annotated[
+        bool, Query(description="Only commits with results, the newest first. `first` counts nothing then.")
+    ] = False,
 ) -> Response:
     """List commits of a line by position, oldest first; or search them, the newest first."""
-    question = ("commits", repository, line, first, limit, text, visible.extent)
+    question = ("commits", repository, line, first, limit, text, measured, visible.extent)
 
     def read() -> CommitsAnswer:
-        if text is not None:
-            return search_commits(visible.store, visible.line(repository, line), text, limit)
+        if measured or text is not None:
+            return search_commits(visible.store, visible.line(repository, line), text or "", limit, measured=measured)
         return list_commits(visible.store, visible.line(repository, line), first, limit)
 
     return cache.get(visible.store, question, read).response(request)
