@@ -60,6 +60,15 @@ def test_a_page_without_a_base_offers_the_newest_commits_and_the_last_release(
         store.releases.replace(repository, {})
 
 
+def test_the_keyboard_begins_on_a_page_at_its_first_field(page: Page, shared_address: str) -> None:
+    page.goto(f"{shared_address}/triage")
+    expect(page.locator("tr.change-row")).to_have_count(2)
+    page.keyboard.press("C")
+    expect(page.get_by_role("table", name="Recent commits with results")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("combobox", name="Base")).to_be_focused()
+
+
 def test_a_commit_is_found_by_its_subject_with_the_keyboard(page: Page, shared_address: str) -> None:
     page.goto(f"{shared_address}/compare?head={HEAD}")
     base = page.get_by_role("combobox", name="Base")

@@ -54,6 +54,7 @@ export class App extends PageElement {
   /** The time zone that the page was rendered in. */
   @state() private timeZone = currentTimeZone();
   @query("kp-keyboard-help") private readonly help!: KeyboardHelp | null;
+  @query("main") private readonly content!: HTMLElement | null;
 
   /** Who asks, as the server knows them; undefined for a sign-in that the server does not accept. */
   private readonly me = new Resource<readonly [], Caller | undefined>(this, {
@@ -82,7 +83,12 @@ export class App extends PageElement {
     load: async (_, signal) => (await api.version(signal)).version,
   });
 
-  private readonly onRoute = (): void => void (this.route = this.readRoute());
+  /** Show the route of the address; the keyboard goes on at the beginning of another page. */
+  private readonly onRoute = (): void => {
+    const { view } = this.route;
+    this.route = this.readRoute();
+    if (this.route.view !== view) this.content?.focus({ preventScroll: true });
+  };
   /** Ask again who asks: a person may have signed in or out in another window. */
   private readonly onReturn = (): void => {
     if (document.visibilityState === "visible") this.me.reload();
