@@ -31,6 +31,7 @@ def test_the_first_page_leads_to_what_it_counts(browse: Callable[[str], Page]) -
     page.go_back()
     largest = page.get_by_role("region", name="Start here: 2 changes need you")
     expect(largest.locator("tbody tr").first).to_contain_text("Check every bracket")
+    expect(page.get_by_text("In common")).to_have_count(0)
 
     page.get_by_role("searchbox", name="Query").fill("benchmark=load|idle")
     page.get_by_role("searchbox", name="Query").press("Enter")

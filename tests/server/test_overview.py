@@ -85,7 +85,6 @@ def test_sums_show_the_direction_of_all_traces_and_of_parts(reader: Client) -> N
     assert changes == pytest.approx({"idle": 0, "load": -0.2, "parse": 0.25, "print": 0.22}, abs=0.01)
     expected = (1.25 * 1.22 * 0.8) ** 0.25 - 1
     assert found["total"]["low"] < expected < found["total"]["high"]
-    assert found["common"] == {"suite": "speed"}
     (parse,) = (part for part in found["parts"] if part["value"] == "parse")
     assert [(found["positions"][mark["index"]], mark["direction"]) for mark in parse["marks"]] == [
         (SLOWER, "regression")

@@ -68,7 +68,6 @@ class TrendsAnswer(Answer):
     directed: bool = Field(description="Whether a direction is known.")
     by: str = Field(description="The param that the parts differ in; empty without parts.")
     choices: list[str] = Field(description="Params that can part the query.")
-    common: dict[str, str] = Field(description="Params that all traces share.")
     total: TrendAnswer
     parts: list[TrendAnswer] = Field(description="At most 60, the worst first.")
 
@@ -167,7 +166,6 @@ def read_trends(store: Store, wanted: TrendRange) -> TrendsAnswer:
         directed=directed,
         by=by,
         choices=sorted(choices),
-        common={name: next(iter(counts)) for name, counts in facets.items() if _is_common(counts, total)},
         total=_answer(
             everything,
             whole,
@@ -191,10 +189,6 @@ _NO_IDS: Final = np.zeros(0, dtype=np.int64)
 
 def _ids(sample: _Sample) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return sample.ids, sample.read
-
-
-def _is_common(counts: Mapping[str, int], total: int) -> bool:
-    return len(counts) == 1 and sum(counts.values()) == total
 
 
 def _samples(parts: Mapping[str, NDArray[np.int64]]) -> list[_Sample]:

@@ -91,10 +91,9 @@ export class RepositoryTrends extends PageElement {
   }
 
   private renderTrends(trends: Trends) {
-    const { total, parts, directed, common, repository } = trends;
+    const { total, parts, directed, repository } = trends;
     const shown = this.isExpanded ? parts : parts.slice(0, this.single ? MOST_SINGLE : MOST_LANES);
     if (total.traces === 0) return html`<p class="faint inner">No trace matches the query.</p>`;
-    const said = Object.entries(common).map(([name, value]) => `${name}=${value}`);
     const shared = commonPrefixLength(parts.map(({ value }) => value));
     return html`<p class="inner overview-sum" title=${SUM_TITLE}>
         <strong class="change ${trendDirection(total)}">${trendText(total)}</strong>
@@ -106,7 +105,6 @@ export class RepositoryTrends extends PageElement {
           }${directed ? nothing : html`; it is not known whether higher is worse`}</span
         >
       </p>
-      ${said.length > 0 ? html`<p class="faint inner">In common: <bdi>${said.join(" ")}</bdi></p>` : nothing}
       <ol class="lanes" aria-label="Timeline of ${repository}">
         ${this.renderLane(trends, total, html`<strong>${parts.length > 0 ? "All" : "All traces"}</strong>`, "all")}
         ${shown.map((part) => this.renderLane(trends, part, this.partName(trends, part, shared)))}
