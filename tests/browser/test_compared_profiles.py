@@ -108,6 +108,9 @@ def test_a_bisection_draws_what_its_commit_costs_more_than_the_one_before(page: 
 def test_a_comparison_with_profiles_fits_and_is_accessible(page: Page, profiled: Profiled, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(compare_url(profiled))
-    expect(page.get_by_role("region", name="Where the cost changed").locator("#graph canvas")).to_be_visible()
+    region = page.get_by_role("region", name="Where the cost changed")
+    expect(region.locator("#graph canvas")).to_be_visible()
+    functions = region.get_by_role("region", name="Functions")
+    assert functions.evaluate("({ scrollWidth, clientWidth }) => scrollWidth - clientWidth") == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert violations(page) == []

@@ -118,6 +118,7 @@ def test_the_page_fits_any_width_and_breaks_no_rule_of_accessibility(graph: Page
     graph.set_viewport_size({"width": width, "height": 900})
     graph.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     assert graph.evaluate("document.documentElement.scrollWidth") <= width
+    assert graph.locator(".scroll").evaluate("({ scrollWidth, clientWidth }) => scrollWidth - clientWidth") == 0
     assert violations(graph) == []
 
 
