@@ -101,6 +101,13 @@ def saved_plot(page: Page, button: str) -> bytes:
     return download.value.path().read_bytes()
 
 
+def test_what_all_traces_of_a_list_share_is_said_once(browse: Callable[[str], Page]) -> None:
+    page = browse("/explore")
+    expect(page.get_by_text("In common: suite=speed")).to_have_count(1)
+    expect(page.locator("tr[data-trace]").first).to_be_visible()
+    expect(page.locator("tr[data-trace]", has_text="speed")).to_have_count(0)
+
+
 @pytest.mark.parametrize("query", ["suite%3Dfew", "suite%3Dhostile", "suite%3Dfew+benchmark~b1."])
 def test_a_plot_is_saved_as_its_values_and_as_pictures(page: Page, many: str, query: str) -> None:
     page.goto(f"{many}/explore?plot={query}&x=dates")

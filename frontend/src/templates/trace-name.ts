@@ -24,10 +24,11 @@ export function param(name: string, value: unknown): TemplateResult {
   return html`<span class="param"><span class="param-key">${name}</span>${value}</span>`;
 }
 
-/** The name of a trace, and the params that are not in it. */
-export function traceLabel(trace: Trace, faded = 0): TemplateResult {
+/** The name of a trace, and its other params without those in `omitted`. */
+export function traceLabel(trace: Trace, faded = 0, omitted: ReadonlySet<string> = new Set()): TemplateResult {
   const { name, rest } = traceName(trace.params);
-  return html`<span class="trace-name">${longName(name, faded)}</span>${rest.map(
+  const shown = rest.filter(([key]) => !omitted.has(key));
+  return html`<span class="trace-name">${longName(name, faded)}</span>${shown.map(
       ([key, value]) => html` ${param(key, value)}`,
     )}`;
 }

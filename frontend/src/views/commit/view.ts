@@ -167,6 +167,8 @@ function renderQuarantines({ quarantines }: CommitReport) {
 function renderRuns({ runs, runs_total, points }: CommitReport) {
   if (runs.length === 0) return nothing;
   const common = commonParams(runs.map(({ environment }) => environment));
+  const hasLinks = runs.some((run) => linksOf(run).length > 0);
+  const hasFacts = runs.some((run) => factsOf(run, common).length > 0);
   return html`<section class="part">
     <h2>Runs</h2>
     <p class="faint">${countText(runs_total, "run")} gave ${countText(points, "value")}.</p>
@@ -178,12 +180,12 @@ function renderRuns({ runs, runs_total, points }: CommitReport) {
             <th scope="col">Source</th>
             <th scope="col">Ran</th>
             <th scope="col">Imported</th>
-            <th scope="col">Environment</th>
-            <th scope="col">Links</th>
+            ${hasFacts ? html`<th scope="col">Environment</th>` : nothing}
+            ${hasLinks ? html`<th scope="col">Links</th>` : nothing}
           </tr>
         </thead>
         <tbody>
-          ${runs.map((run) => renderRun(run, common))}
+          ${runs.map((run) => renderRun(run, hasFacts ? factsOf(run, common) : undefined, hasLinks))}
         </tbody>
       </table>
     </div>
@@ -191,9 +193,19 @@ function renderRuns({ runs, runs_total, points }: CommitReport) {
   </section>`;
 }
 
-function renderRun(run: Run, common: ReadonlySet<string>) {
-  const facts = Object.entries(run.environment).filter(([name]) => !common.has(name));
-  const links = Object.entries(run.links).filter(([, url]) => /^https?:/.test(url));
+type Facts = readonly (readonly [name: string, value: string])[];
+
+function linksOf({ links }: Run): Facts {
+  return Object.entries(links).filter(([, url]) => /^https?:/.test(url));
+}
+
+/** What is said of a run beside what all runs share: its environment, and the commits of other repositories. */
+function factsOf({ environment, revisions }: Run, common: ReadonlySet<string>): Facts {
+  return [...Object.entries(environment).filter(([name]) => !common.has(name)), ...Object.entries(revisions)];
+}
+
+/** A row without the columns that no run needs. */
+function renderRun(run: Run, facts: Facts | undefined, hasLinks: boolean) {
   return html`<tr>
     <th scope="row" data-label="Source">
       <bdi>${run.source}</bdi>
@@ -205,19 +217,21 @@ function renderRun(run: Run, common: ReadonlySet<string>) {
     </th>
     <td data-label="Ran">${run.time ? timestamp(run.time) : html`<span class="faint">unknown</span>`}</td>
     <td data-label="Imported">${timestamp(run.created)}</td>
-    <td data-label="Environment">
-      <span
-        >${facts.map(([name, value]) => html`${param(name, value)} `)}
-        ${Object.entries(run.revisions).map(([name, value]) => html`${param(name, value)} `)}</span
-      >
-    </td>
-    <td data-label="Links">
-      <span
-        >${links.map(
-          ([name, url]) => html`<a href=${url} target="_blank" rel="noreferrer"><bdi>${name}</bdi></a> `,
-        )}</span
-      >
-    </td>
+    ${
+      facts &&
+      html`<td data-label="Environment"><span>${facts.map(([name, value]) => html`${param(name, value)} `)}</span></td>`
+    }
+    ${
+      hasLinks
+        ? html`<td data-label="Links">
+            <span
+              >${linksOf(run).map(
+                ([name, url]) => html`<a href=${url} target="_blank" rel="noreferrer"><bdi>${name}</bdi></a> `,
+              )}</span
+            >
+          </td>`
+        : nothing
+    }
   </tr>`;
 }
 

@@ -7,12 +7,13 @@ import { traceSparkline } from "../../charts/sparkline";
 import { MAX_LISTED } from "../../routes/explore";
 import { routeUrl } from "../../routes/routes";
 import { traceRoute } from "../../routes/trace";
+import { saidOnce } from "../../templates/change-table";
 import { date, HASH_DIGITS } from "../../templates/commit";
 import { loadingNotice } from "../../templates/notice";
 import { longName, traceLabel } from "../../templates/trace-name";
 import { betterText } from "../../text/findings";
 import { countText, grouped } from "../../text/numbers";
-import { commonPrefixLength, traceName, traceText } from "../../text/trace-names";
+import { commonParams, commonPrefixLength, traceName, traceText } from "../../text/trace-names";
 import { valueText } from "../../text/units";
 import type { ExploreContext } from "./context";
 
@@ -51,7 +52,9 @@ function renderClearQuery(context: ExploreContext) {
 function renderList(context: ExploreContext, { traces, total }: Traces) {
   const prefix = commonPrefixLength(traces.map((trace) => traceName(trace.params).name));
   const shown = context.isWaiting ? traces.slice(0, FIRST_ROWS) : traces;
-  return html`<table class="traces">
+  const common = commonParams(traces.map(({ params }) => params));
+  return html`<div class="said-once">${saidOnce(traces[0]?.params, common)}</div>
+    <table class="traces">
       <caption class="sr-only">
         Matching traces
       </caption>
@@ -64,13 +67,21 @@ function renderList(context: ExploreContext, { traces, total }: Traces) {
         </tr>
       </thead>
       <tbody>
-        ${shown.map((trace, index) => renderTrace(context, trace, { current: index === context.cursor, prefix }))}
+        ${shown.map((trace, index) => renderTrace(context, trace, { current: index === context.cursor, prefix, common }))}
       </tbody>
     </table>
     ${renderFoot(context, traces.length, total)} ${renderNeverMeasured(context.data.neverMeasured)}`;
 }
 
-function renderTrace(context: ExploreContext, trace: Trace, { current, prefix }: { current: boolean; prefix: number }) {
+interface Shown {
+  current: boolean;
+  /** How much of their names all traces share. */
+  prefix: number;
+  /** The params that all traces share. */
+  common: ReadonlySet<string>;
+}
+
+function renderTrace(context: ExploreContext, trace: Trace, { current, prefix, common }: Shown) {
   const series = context.data.sparklines.get(trace.id);
   const newest = series?.values.at(-1);
   return html`<tr data-trace=${trace.id} tabindex=${current ? 0 : -1} aria-current=${current ? "true" : "false"}>
@@ -83,7 +94,7 @@ function renderTrace(context: ExploreContext, trace: Trace, { current, prefix }:
       />
     </td>
     <td class="c-name">
-      <a class="trace-link" href=${routeUrl(traceRoute(trace.id))}>${traceLabel(trace, prefix)}</a>
+      <a class="trace-link" href=${routeUrl(traceRoute(trace.id))}>${traceLabel(trace, prefix, common)}</a>
     </td>
     <td class="c-last figure">
       ${newest === undefined ? html`<span class="faint">${series ? "none" : "…"}</span>` : valueText(newest, trace.unit)}
