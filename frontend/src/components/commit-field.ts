@@ -5,6 +5,7 @@ import { customElement, property, query, state } from "lit/decorators.js";
 import { api, isAborted, type Commit } from "../api/client";
 import { PageElement } from "../page-element";
 import { HASH_DIGITS } from "../templates/commit";
+import { longName } from "../templates/trace-name";
 import { dayText } from "../text/dates";
 
 const OFFERED = 12;
@@ -68,7 +69,7 @@ export class CommitField extends PageElement {
         ${offered?.map((commit, index) => this.renderOption(commit, index))}
         ${offered?.length === 0 ? html`<p class="faint">No commit of this line has these words.</p>` : nothing}
       </div>
-      ${shown && !this.disabled ? html`<p class="second commit-known"><bdi>${shown.subject}</bdi> ${day(shown)}</p>` : nothing}`;
+      ${shown && !this.disabled ? html`<p class="second commit-known"><bdi>${longName(shown.subject)}</bdi> ${day(shown)}</p>` : nothing}`;
   }
 
   private renderOption(commit: Commit, index: number) {
@@ -81,7 +82,7 @@ export class CommitField extends PageElement {
         this.choose(commit);
       }}
     >
-      <code>${commit.short}</code> <bdi>${commit.subject}</bdi> <span class="faint">${day(commit)}</span>
+      <code>${commit.short}</code> <bdi>${longName(commit.subject)}</bdi> <span class="faint">${day(commit)}</span>
     </div>`;
   }
 

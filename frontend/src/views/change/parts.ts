@@ -97,7 +97,7 @@ function renderCauseSentence(change: Change) {
         : range.commits > 1
           ? "Made by a commit up to"
           : "First measured at";
-  return html`${how} ${commitHash(commit, repository)} <strong>${commit.subject}</strong>${
+  return html`${how} ${commitHash(commit, repository)} <strong>${longName(commit.subject)}</strong>${
       commit.author ? html` by ${commit.author}` : nothing
     }${commit.time ? html`, ${date(commit.time)}` : nothing}.
     ${note}

@@ -15,6 +15,7 @@ import { Resource } from "../../state/resource";
 import { registerVisibleList } from "../../state/triage/visible-list";
 import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
+import { longName } from "../../templates/trace-name";
 import { countText, numberText, percentText } from "../../text/numbers";
 import "./decision";
 
@@ -211,7 +212,7 @@ export class ClustersView extends PageElement {
       <td data-label="Commit">
         ${
           commit
-            ? html`${commitHash(commit, repository)} <bdi>${commit.subject}</bdi>
+            ? html`${commitHash(commit, repository)} <bdi>${longName(commit.subject)}</bdi>
                 <div class="second">
                   ${date(commit.time)}
                   <a href=${routeUrl({ ...triageRoute, repository, filter: commit.short })}>Changes in triage</a>

@@ -48,7 +48,7 @@ function renderHead({ commit, repository, line, previous, next, compare }: Commi
         >`
       : nothing;
   return html`<div class="page-head commit-head">
-    <h1>${commit.subject || commit.short}</h1>
+    <h1>${longName(commit.subject || commit.short)}</h1>
     <p class="faint">
       <code class="hash">${commit.hash}</code> by ${commit.author || "an unknown author"}
       ${commit.time ? html`on ${timestamp(commit.time)}` : nothing}, <bdi>${repository}</bdi>,

@@ -17,6 +17,7 @@ import { commitHash, date } from "../../templates/commit";
 import { errorNotice, loadingNotice } from "../../templates/notice";
 import { saidOnce } from "../../templates/change-table";
 import { selectField } from "../../templates/select-field";
+import { longName } from "../../templates/trace-name";
 import { compareUrl } from "../../text/compare-url";
 import { conditionText, markdownOf, meanText, rangeText, sideName, verdictCounts } from "../../text/comparison";
 import { countText, grouped, percentText } from "../../text/numbers";
@@ -331,7 +332,8 @@ export class CompareView extends PageElement {
   private renderSide({ commit, line, file, runs }: Comparison["base"], repository: string) {
     return commit
       ? html`${commitHash(commit, repository)}
-          ${commit.subject ? html`<bdi>${commit.subject}</bdi>, ` : nothing}${date(commit.time)} on <bdi>${line}</bdi>`
+          ${commit.subject ? html`<bdi>${longName(commit.subject)}</bdi>, ` : nothing}${date(commit.time)} on
+          <bdi>${line}</bdi>`
       : html`<bdi>${file}</bdi>, ${countText(runs, "run")}`;
   }
 

@@ -7,7 +7,7 @@ import { compareRoute } from "../../routes/compare";
 import { routeUrl } from "../../routes/routes";
 import { triageRoute, type Tab } from "../../routes/triage";
 import { commitHash } from "../../templates/commit";
-import { param } from "../../templates/trace-name";
+import { longName, param } from "../../templates/trace-name";
 import { timestampText } from "../../text/dates";
 import { countText, grouped } from "../../text/numbers";
 import { originText } from "../../text/samples";
@@ -39,7 +39,7 @@ function renderSuspectsOf(context: TraceContext, position: number) {
 function renderFacts(context: TraceContext, changes: ChangePoints, commit: Commit, position: number) {
   const finding = changeAt(context, position);
   const environments = context.environments.filter((environment) => environment.position === position);
-  return html`${commit.subject ? html`<p class="commit-subject">${commit.subject}</p>` : nothing}
+  return html`${commit.subject ? html`<p class="commit-subject">${longName(commit.subject)}</p>` : nothing}
     <dl class="facts">
       ${fact("Hash", commitHash(commit))} ${fact("Author", renderAuthor(commit))}
       ${fact("Date", timestampText(commit.time))}
