@@ -205,7 +205,7 @@ def page(window: Page, page_errors: list[str], expected_errors: list[str]) -> It
 
 def wait_until_loaded(page: Page) -> None:
     """Wait until the page shows the data that it requested."""
-    page.wait_for_selector("main :is(table, .notice, kp-chart)")
+    page.wait_for_selector("main :is(table, .notice, kp-chart, .settings)")
     page.wait_for_function("() => !document.querySelector('main .waiting:not(details .waiting)')")
 
 

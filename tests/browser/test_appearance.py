@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from typing import Literal
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import violations, wait_until_loaded
+from tests.browser.pages import PAGES
 from tests.examples import in_the_long_run
-from tests.server.story import SLOWER, commit_hash
+
+from knickpoint.server import dashboard
 
 pytestmark = pytest.mark.browser
 
-VIEWS = (
-    "/triage?open=R1",
-    "/explore?traces=0,1&f=norm(filter(%22benchmark%3Dload%22))",
-    "/alerts?edit=1",
-    "/change/R1",
-    *in_the_long_run(
-        "/",
-        "/triage",
-        "/triage?tab=gone",
-        "/trace/0?commit=30&why=1",
-        f"/commit/{commit_hash(SLOWER)}",
-        "/benchmark?name=load",
-        "/alerts?name=default",
-        "/status",
-        "/missing",
-        "/quality",
-        "/tokens",
-        "/audit",
-    ),
-)
+_IN_EACH_RUN = ("/triage?open=R1", "/explore?plot=suite%3Dspeed", "/alerts?name=default&edit=1", "/change/R1")
+VIEWS = (*_IN_EACH_RUN, *in_the_long_run(*(page for page in PAGES if page not in _IN_EACH_RUN)))
+
+
+def test_all_pages_of_the_server_are_among_those_that_are_looked_at() -> None:
+    opened = {urlsplit(page).path.split("/")[1] for page in PAGES}
+    assert {view.split("/")[1] for view in dashboard._VIEWS} == opened
 
 
 def paper(page: Page) -> str:
@@ -124,10 +114,12 @@ def test_commits_and_their_traces_share_their_columns(page: Page, shared_address
 @pytest.mark.core
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("scheme", ["dark", *in_the_long_run("light")])
+@pytest.mark.parametrize("width", [1440, *in_the_long_run(390)])
 def test_names_roles_and_contrast_are_as_they_should_be(
-    page: Page, shared_address: str, scheme: Literal["light", "dark"], view: str
+    page: Page, shared_address: str, scheme: Literal["light", "dark"], view: str, width: int
 ) -> None:
     page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
     page.goto(shared_address + view)
     wait_until_loaded(page)
     assert violations(page) == []

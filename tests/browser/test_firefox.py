@@ -9,20 +9,10 @@ from pathlib import Path
 import pytest
 from tests.browser.conftest import missing_part
 from tests.browser.firefox import running_firefox
-from tests.browser.test_fitting_text import PAGES
-from tests.server.story import SLOWER, commit_hash
+from tests.browser.pages import PAGES
 
 pytestmark = pytest.mark.long
 
-_OTHERS = (
-    f"/commit/{commit_hash(SLOWER)}",
-    "/benchmark?name=parse",
-    "/clusters?k=0",
-    "/status",
-    "/settings",
-    "/tokens",
-    "/audit",
-)
 _LOADED = (
     "document.querySelector('main :is(table, .notice, kp-chart, .settings)')"
     " && !document.querySelector('main .waiting:not(details .waiting)')"
@@ -40,7 +30,7 @@ def test_firefox_opens_every_page_without_an_error(shared_address: str, tmp_path
         async with running_firefox(program, tmp_path / "profile") as firefox:
             for width in (1440, 390):
                 await firefox.resize(width, 900)
-                for path in (*PAGES, *_OTHERS):
+                for path in PAGES:
                     await firefox.open(shared_address + path)
                     await firefox.wait_for(_LOADED)
                     alert = await firefox.evaluate(

@@ -1,30 +1,16 @@
-"""Text and controls of the main pages fit: nothing is cut, broken inside a word, or outside the window."""
+"""Text and controls of every page fit: nothing is cut, broken inside a word, or outside the window."""
 
 from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Page, Route
 from tests.browser.conftest import wait_until_loaded
-from tests.server.story import SLOWER, commit_hash
+from tests.browser.pages import PAGES
+from tests.examples import in_the_long_run
 
 pytestmark = pytest.mark.browser
 
 _WORDS = ("parse", "improve/debugging", "http2_parallel_x10", "std::collections", "benchTheWholeTree")
-
-PAGES = (
-    "/",
-    "/triage",
-    "/explore",
-    "/explore?plot=suite%3Dspeed",
-    f"/compare?base={commit_hash(SLOWER - 1)}&head={commit_hash(SLOWER + 5)}&all=1",
-    f"/compare?base={commit_hash(SLOWER - 5)}&head={commit_hash(SLOWER - 1)}&more={commit_hash(SLOWER + 5)}",
-    "/trace/1",
-    "/change/R1",
-    "/alerts",
-    "/alerts?name=default&edit=1",
-    "/missing",
-    "/quality",
-)
 
 # Values of params beside a list are shortened in their middle (`.cut`), with the whole value as their title.
 _FAULTS = """(width) => {
@@ -59,7 +45,7 @@ def _name(length: int, number: int) -> str:
     return f"{text[: length - 2]}_{number}"
 
 
-@pytest.mark.parametrize("width", [390, *(pytest.param(wide, marks=pytest.mark.long) for wide in (1024, 1440))])
+@pytest.mark.parametrize("width", [390, *in_the_long_run(1024, 1440)])
 @pytest.mark.parametrize("path", PAGES)
 def test_names_of_any_length_fit(page: Page, shared_address: str, path: str, width: int) -> None:
     def long(route: Route) -> None:
