@@ -185,7 +185,7 @@ def _add(index: dict[str, Person], texts: Iterable[str], person: Person) -> None
         other = index.setdefault(text.strip().casefold(), person)
         if other.name != person.name:
             raise ConfigError(
-                f"{text!r} stands in [people.{other.name}] as well",
+                f"{text!r} is also in [people.{other.name}]",
                 where=f"[people.{person.name}]",
                 remedy="Leave it in one of the sections: it belongs to one person.",
             )

@@ -286,7 +286,7 @@ class Dask:
             raise ServiceError(
                 f"the Dask cluster was lost ({error})",
                 where=self.address,
-                remedy="Check that its scheduler and workers run; the work begins again by itself.",
+                remedy="Check that its scheduler and workers run; the work restarts by itself.",
             ) from error
 
     def close(self) -> None:

@@ -56,7 +56,7 @@ def test_a_file_that_others_can_read_or_write_is_refused(tmp_path: Path, mode: i
 def test_a_file_without_a_key_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / KEY_FILE).write_bytes(content.encode(errors="surrogateescape"))
     (tmp_path / KEY_FILE).chmod(0o600)
-    with pytest.raises(ConfigError, match="holds no key") as caught:
+    with pytest.raises(ConfigError, match="not a session key") as caught:
         session_key(tmp_path, _NO_SECRET)
     assert "Delete it" in caught.value.remedy
 

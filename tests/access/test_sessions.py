@@ -125,7 +125,7 @@ def test_a_cookie_keeps_the_groups_with_a_role_where_not_all_fit() -> None:
 
 def test_a_session_that_fits_into_no_cookie_is_refused() -> None:
     groups = tuple(f"department-{number:04}" for number in range(1_000))
-    with pytest.raises(InputError, match="does not fit into a cookie"):
+    with pytest.raises(InputError, match="do not fit into a cookie"):
         sign_session(_session(dataclasses.replace(_ALICE, groups=groups)), _KEY, frozenset(groups))
 
 

@@ -77,7 +77,7 @@ def test_one_trace_may_go_with_several_but_not_several_with_several() -> None:
     assert evaluate('filter("ab") - filter("12")', select).values.ravel().tolist() == [0] * 4
     crossed = Traces((",config=a,run=1,", ",config=a,run=2,"), np.ones((2, 1)))
     other = Traces((",config=b,run=3,", ",config=b,run=4,"), np.ones((2, 1)))
-    with pytest.raises(QueryError, match="column 15: ,config=a,run=1, and ,config=a,run=2, both go"):
+    with pytest.raises(QueryError, match="column 15: ,config=a,run=1, and ,config=a,run=2, both match"):
         evaluate('filter("one") / filter("two")', lambda query: crossed if query == "one" else other)
 
 
@@ -161,24 +161,24 @@ def test_overflow_is_missing() -> None:
 @pytest.mark.parametrize(
     ("formula", "column", "says"),
     [
-        ("", 1, "expected a function, a text or a number, got the end of the formula"),
+        ("", 1, "expected a function, a string or a number, got the end of the formula"),
         ("ave(2)", 5, "expected traces, got a number"),
         ('ave(filter(""), 2)', 17, "ave groups by names of params"),
         ('ave(filter(""), "name", "os")', 25, "no trace has the param 'os' to group by"),
         ('ave(ave(filter("")), "arch")', 22, "no trace has the param 'arch' to group by"),
-        ('ave("a")', 5, "expected traces, got a text"),
+        ('ave("a")', 5, "expected traces, got a string"),
         ("3 + 4", 1, "expected traces, got a number"),
         ('nosuch(filter(""))', 1, "there is no function 'nosuch'"),
         ('ave(filter("")', 15, "expected ',', got"),
         ('ave(filter(""', 14, "expected ',', got"),
         ('filter("a=b', 8, "is not closed"),
-        ("filter(2)", 8, "filter takes a text"),
+        ("filter(2)", 8, "filter takes a string"),
         ('filter("a", "b")', 1, "filter takes 1 arguments, not 2"),
-        ('norm(filter(""), "x")', 18, "expected a number, got a text"),
+        ('norm(filter(""), "x")', 18, "expected a number, got a string"),
         ('ave(filter("")) tail', 17, "got 'tail'"),
         ('sum(filter("") filter(""))', 16, "expected ',', got"),
-        ('filter("") + "a"', 14, "expected a number or traces, got a text"),
-        ('-"a"', 2, "expected a number or traces, got a text"),
+        ('filter("") + "a"', 14, "expected a number or traces, got a string"),
+        ('-"a"', 2, "expected a number or traces, got a string"),
         ('filter("") * (1 / 0)', 17, "the result is not a number"),
         ("ave{", 4, "has no meaning"),
         ("filter", 7, "expected '(', got"),

@@ -48,7 +48,7 @@ def test_a_repeated_start_is_refused_where_the_command_writes_results(knick: Kni
     project(repository, [10.0])
     ran = knick("calibrate", "HEAD", "--plant", "repeat", "--results", "out.json", "--", "true")
     assert ran.code == 2
-    assert "repeating the start of a command does not slow what it writes down" in ran.errors
+    assert "repeating the first part of a command does not change the results that it writes" in ran.errors
 
 
 def calibrated(level: float) -> str:

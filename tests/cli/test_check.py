@@ -411,7 +411,7 @@ def test_an_empty_history_is_no_verdict_and_says_what_to_do(
     assert lines[0] == "No verdict: the history is empty, so there is nothing to compare 10 benchmarks with."
     assert lines[1] == (
         "Base: none, there is no history yet. Import the results of five commits of main (knick import FILE)."
-        " If main has results already, this job does not have them: look where it keeps the instance."
+        " If main has results already, this job does not have them: check where it keeps the instance."
     )
     assert lines[-1].startswith("::warning title=knick check::No verdict: the history is empty")
 

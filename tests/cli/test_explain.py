@@ -21,7 +21,7 @@ def sentences(text: str) -> list[str]:
 def test_five_sentences_explain_a_finding(knick: Knick) -> None:
     what, noise, compared, why, otherwise = sentences(knick("explain", "benchmark=parse_csv").output)
     assert what.startswith("parse_csv is 29 % slower since 55af290088 (Allow commas inside quoted fields): ")
-    assert "so the change is 8 times the noise; with 95 % it is +26 % to +33 %" in noise
+    assert "so the change is 8 times the noise; its 95 % interval is +26 % to +33 %" in noise
     assert compared.startswith("The method default compared the 17 values before")
     assert why.startswith("It is the change point P")
     assert "log-odds of a change" in why
@@ -167,7 +167,7 @@ def test_more_noise_is_explained_by_both_spreads(knick: Knick, instance: Path) -
     assert knick("import", "noisy.csv", "--order", "given").code == 0
     assert knick("run").code == 0
     what = sentences(knick("explain", "benchmark=parse").output)[0]
-    assert re.match(r"The values of parse stray by \d\.\d+ ms around their level since .*, by .* before", what)
+    assert re.match(r"The values of parse scatter by \d\.\d+ ms around their level since .*, by .* before", what)
 
 
 def test_too_few_values_are_counted(knick: Knick, instance: Path) -> None:

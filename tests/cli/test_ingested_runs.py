@@ -80,7 +80,7 @@ def test_runs_are_removed_by_their_ids_all_or_none(knick: Knick) -> None:
     refused = knick("ingest", "remove", first, 10**6)
     assert (refused.code, "there is no run 1000000" in refused.errors) == (2, True)
     removed = knick("ingest", "remove", str(first), str(second))
-    assert "Removed 2 runs with 4 points; the next knick run judges their traces anew." in removed.output
+    assert "Removed 2 runs with 4 points; the next knick run judges their traces again." in removed.output
     assert _listed(knick, "runs")[0]["id"] < second
 
 

@@ -38,7 +38,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("", "the instance has no pool over machines"),
+        ("", "the instance has no pool of machines"),
         (
             'address = "tcp://127.0.0.1:8786"\nsecret = "' + SECRET + '"',
             "'tcp://127.0.0.1:8786' is not an address of a pool",

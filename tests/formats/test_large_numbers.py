@@ -14,7 +14,7 @@ _HEADER = "benchmark,unit,value\n"
     [
         (
             "parse,instructions,9007199254740993\n",
-            "1 result is 2^53 or more (parse), from where on whole numbers are rounded",
+            "1 result is 2^53 or more (parse), where whole numbers are rounded",
         ),
         ("a,B,1\nb,B,-9007199254740995\nc,B,1e16\n", "2 results are 2^53 or more (b, …)"),
     ],

@@ -309,7 +309,7 @@ def test_fio_can_report_reading_and_writing_as_one() -> None:
 def test_that_a_signal_ended_fio_is_a_warning() -> None:
     _, problems = read_report(f"\nfio: terminating on signal 2\n{text_of('fio-*.json')}".encode())
     assert [(problem.message, problem.where) for problem in problems] == [
-        ("a signal (2) ended fio: the values are those until then", "line 2")
+        ("a signal (2) ended fio: the values cover the run until then", "line 2")
     ]
 
 

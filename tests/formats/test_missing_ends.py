@@ -73,7 +73,7 @@ def test_go_without_a_word_after_its_results_is_a_warning_with_the_line() -> Non
     _, (problem,) = read(before(_GO, "PASS"))
     assert (problem.where, problem.message) == (
         "bench.txt, line 13",
-        "no PASS, ok or FAIL stands after this result; benchmarks may be missing",
+        "no PASS, ok or FAIL follows this result; benchmarks may be missing",
     )
 
 
@@ -162,4 +162,6 @@ def test_a_benchmark_of_gungraun_with_the_first_counts_of_others_alone_is_a_warn
 
 def test_a_program_of_gungraun_without_its_result_after_one_that_has_it_is_a_warning() -> None:
     _, (problem,) = read(_GUNGRAUN + _RESULT + _GUNGRAUN)
-    assert problem.message.startswith("the line with the result of the program is missing after this")
+    assert problem.message.startswith(
+        "the line with the result of the program is missing, which an earlier program has"
+    )

@@ -257,7 +257,7 @@ def test_a_column_that_numbers_the_rows_is_no_series_and_is_named(title: str) ->
     found = read_series(f"{title},ms\n7,1\n8,2\n9,1\n", "x.csv", warn=said.append)
     assert ([each.id for each in found], said) == (
         ["ms"],
-        [f"the column {title!r} numbers the rows, and is taken for no series"],
+        [f"the column {title!r} numbers the rows, and is not a series"],
     )
 
 

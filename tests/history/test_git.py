@@ -107,7 +107,7 @@ def test_a_commit_without_a_branch_is_not_called_no_commit(new_repository: NewRe
     made.commit()
     made.git("switch", "--quiet", "--detach")
     made.git("branch", "--quiet", "-D", "main")
-    with pytest.raises(HistoryError, match="has a commit, and no branch") as raised:
+    with pytest.raises(HistoryError, match="has commits, but no branch") as raised:
         Git.at(made.directory).default_branch()
     assert "fetch-depth: 0" in raised.value.remedy
 

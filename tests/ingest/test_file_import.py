@@ -369,7 +369,7 @@ def test_volatile_params_are_dropped_with_a_warning(lab: Lab) -> None:
     lab.configure('[ingest]\ndrop_params = ["pid"]\n')
     summary = lab.take(lab.write("a.csv", f"commit,benchmark,pid,value\n{A},sort,17,1\n{B},sort,18,2\n"))
     assert lab.values() == {A: {"sort": 1}, B: {"sort": 2}}
-    assert "  the volatile param 'pid' was taken out" in summary.lines()
+    assert "  the volatile param 'pid' was dropped" in summary.lines()
 
 
 def test_refused_params_refuse_the_file(lab: Lab) -> None:

@@ -63,10 +63,13 @@ def test_an_audience_takes_the_place_of_the_address(tmp_path: Path) -> None:
             f'{_SERVER}[ci_jobs.main]\nkind = "jenkins"\nprojects = ["a/b"]\n',
             "expected one of 'github', 'gitlab', got 'jenkins'",
         ),
-        (f'{_SERVER}{_SECTION}refs = ["main"]\n', "'main' fits no ref. Give the full name, as in refs/heads/main"),
+        (
+            f'{_SERVER}{_SECTION}refs = ["main"]\n',
+            "'main' is not a full ref. Give the full name, as in refs/heads/main",
+        ),
         (
             f'{_SERVER}{_SECTION}repositories = ["engin"]\n[repositories.engine]\n',
-            "'engin' is none of the repositories",
+            "'engin' is not a repository of this file",
         ),
         (f'{_SERVER}{_SECTION}issuer = "http://gitlab.internal"\n', "is not an https address"),
         (f'{_SERVER}{_SECTION}issuer = "http://localhost.evil.example"\n', "is not an https address"),
@@ -78,7 +81,7 @@ def test_an_audience_takes_the_place_of_the_address(tmp_path: Path) -> None:
                 f'{_SERVER}{_SECTION}[ci_jobs.other]\nkind = "gitlab"\nprojects = ["a/b"]\n'
                 'issuer = "https://token.actions.githubusercontent.com"\n'
             ),
-            r"\[ci_jobs.main\] has the same issuer for github",
+            r"\[ci_jobs.main\] uses this issuer with the kind github",
         ),
     ],
 )

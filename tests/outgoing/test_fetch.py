@@ -94,7 +94,7 @@ def test_a_lookup_that_takes_for_ever_ends_at_the_deadline() -> None:
         return [ip_address("127.0.0.1")]
 
     try:
-        with pytest.raises(ServiceError, match="not found in time"):
+        with pytest.raises(ServiceError, match="not resolved in time"):
             fetch("http://slow.example/", LOOPBACK, seconds=0.05, network=Network(resolver))
     finally:
         released.set()

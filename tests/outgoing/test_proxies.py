@@ -160,5 +160,5 @@ def test_this_machine_and_the_hosts_of_no_proxy_are_reached_directly(
 def test_a_variable_that_names_no_http_proxy_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("https_proxy", text)
     monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(ServiceError, match=r"HTTPS_PROXY: it holds no address of an HTTP proxy"):
+    with pytest.raises(ServiceError, match=r"HTTPS_PROXY: not the address of an HTTP proxy"):
         proxy_for(check_address("https://example.org/", OutgoingRule()))

@@ -308,7 +308,7 @@ _CYCLE = [
         (marshal.dumps({("f", 1, "f"): (1, 1, None, 0.5, {})}), "p: there is an object of type 'N'"),
         (marshal.dumps({("f", 1, "f"): (1, 1)}), "p: this is marshalled data, and not statistics of cProfile"),
         (_nested(40), "p: nested too deeply"),
-        (b"{(\xff\xff\xff\x7f", "p: the data end early"),
+        (b"{(\xff\xff\xff\x7f", "p: truncated data"),
         (gzip.compress(b"a;b 1\n", mtime=0)[:-6], "p: truncated gzip data"),
     ],
 )  # fmt: skip

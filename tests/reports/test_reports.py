@@ -108,7 +108,7 @@ def test_a_failure_beside_a_common_move_fails() -> None:
 
 def test_noise_that_hides_everything_is_no_clean_bill_and_has_a_remedy() -> None:
     found = report(*(replace(row(name, Verdict.UNSTABLE), detectable=99.0, samples=1) for name in "abc"))
-    assert headline(found) == "May be merged, but nothing was seen: the noise hides any change of 3 benchmarks."
+    assert headline(found) == "May be merged, but nothing could be found: the noise hides any change of 3 benchmarks."
     assert answer(found)[-1] == (
         "The noise is too large to find changes in half of the benchmarks. "
         "Measure three times: samples in one results file count once."
@@ -127,8 +127,8 @@ def test_the_verdict_says_how_many_benchmarks_could_not_be_judged() -> None:
         "May be merged: 1 regression accepted, of 7 benchmarks; 5 could not be judged."
     )
     assert headline(report(*unclear)) == (
-        "May be merged, but nothing was seen: the noise hides any change of 5 benchmarks, and of 1 there are too few "
-        "data."
+        "May be merged, but nothing could be found: the noise hides any change of 5 benchmarks, and there are too few "
+        "data for 1."
     )
 
 

@@ -88,7 +88,7 @@ def test_a_code_is_of_no_use_without_the_verifier_of_its_challenge(
     with Browser(browser.address) as thief:
         state = query_of(thief.begin())["state"]
         answer = thief.get(f"/sign-in/local/callback?code={stolen}&state={state}")
-        assert "Local refuses the code of the sign-in" in answer.text
+        assert "Local rejected the authorization code" in answer.text
         assert thief.session() == ""
 
 
@@ -219,7 +219,7 @@ def test_what_is_no_token_is_refused(browser: Browser, provider: LoopbackProvide
 
 def test_user_info_of_another_person_is_refused(browser: Browser, provider: LoopbackProvider) -> None:
     provider.user_info = {"sub": "boss", "name": "Boss", "groups": ["admins"]}
-    assert "about another person" in _refusal(browser, provider)
+    assert "name different people" in _refusal(browser, provider)
 
 
 def test_groups_of_the_user_info_count(opened: Instance, provider: LoopbackProvider) -> None:
@@ -385,7 +385,7 @@ def test_no_more_people_wait_for_a_slow_provider_than_the_server_can_spare(
         try:
             assert asked.wait(20)
             with Browser(address) as other:
-                assert "too many people sign in at this moment" in _outage(other.get("/sign-in"))
+                assert "too many people are signing in right now" in _outage(other.get("/sign-in"))
         finally:
             done.set()
             waiting.join()

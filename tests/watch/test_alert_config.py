@@ -211,7 +211,7 @@ def test_an_alert_whose_findings_are_hidden_is_noisy(world: World) -> None:
     decide(world.store, Targets((change.id,)), who="Ada", status=Status.HIDDEN)
     (health,) = health_of_alerts(world.store, [QUICK])
     assert (health.findings, health.hidden, health.wasted) == (12, 12, 1.0)
-    assert health.problems == ("100 % of its findings were hidden or went away again",)
+    assert health.problems == ("100 % of its findings were hidden or disappeared",)
 
 
 def test_an_alert_that_works_has_no_problems(world: World) -> None:

@@ -95,7 +95,7 @@ def test_people_are_told_of_a_change_for_the_first_time_within_40_values(world: 
     run(world)
     assert kinds(world) == [WORSE, AnnouncementKind.RECOVERED][: 2 * told]
     opened, recovered = whole_ledger(world)
-    assert opened.unsent == ("" if told else "found 41 values after the change, and people are told within 40")
+    assert opened.unsent == ("" if told else "found 41 values after the change; messages are sent within 40")
     assert recovered.unsent == ("" if told else "what it follows was not sent")
 
 
@@ -108,7 +108,7 @@ def test_people_are_told_of_corrections_within_60_values(world: World, later: in
     run(world)
     withdrawn = whole_ledger(world)[-1]
     assert withdrawn.kind is AnnouncementKind.WITHDRAWN
-    reason = "the change was 61 values ago, and people are told of corrections within 60"
+    reason = "the change was 61 values ago; corrections are sent within 60"
     assert withdrawn.unsent == ("" if told else reason)
     assert kinds(world) == [WORSE, AnnouncementKind.WITHDRAWN][: 1 + told]
     # What nobody was told is gone does not return.

@@ -230,7 +230,7 @@ def test_what_bounds_leave_out_is_stated(world: World) -> None:
     limits = run(world, bounds=BacktestBounds(traces=2, judged=1, rounds=10)).limits
     assert [limit.partition(":")[0] for limit in limits] == [
         "no decisions about findings after the start",
-        "traces were looked at after every 81 commits",
+        "traces were judged after every 81 commits",
         "3 traces with steps and without a label were left out",
         "8 commits arrived together",
     ]

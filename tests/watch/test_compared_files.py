@@ -76,7 +76,7 @@ def test_samples_stand_for_runs_that_are_too_few_and_changes_are_conditional() -
     slower = compare(base, [run_of(measured("parse", *levels((10, 26.0))))] * 3)
     assert slower.verdict is Verdict.REGRESSED
     assert slower.benchmarks[0].conditional
-    assert slower.benchmarks[0].reason.endswith("samples of the base stand for runs, which are too few")
+    assert slower.benchmarks[0].reason.endswith("samples of the base replace runs, which are too few")
     assert len(slower.benchmarks[0].new) == 3
 
 

@@ -153,12 +153,12 @@ def check_audience(claims: Mapping[str, object], accepted: Collection[str]) -> f
     """Return those of the ``accepted`` audiences that a token is made for.
 
     Raises:
-        NotSignedInError: it is made for none of them, or its audience is neither a text nor a list of texts.
+        NotSignedInError: it is made for none of them, or its audience is neither a string nor a list of strings.
     """
     stated = claims.get("aud")
     audiences = stated if isinstance(stated, list) else [stated]
     if not all(isinstance(each, str) for each in audiences):
-        raise refused("its audience is neither a text nor a list of texts")
+        raise refused("its audience is neither a string nor a list of strings")
     found = frozenset(accepted).intersection(audiences)
     if not found:
         raise refused("it is made for another audience")
@@ -304,13 +304,13 @@ def _fetch_keys(issuer: str, rule: OutgoingRule) -> dict[str, SigningKey]:
     allowed = rule.also(issuer)
     description = _fetch_object(issuer.rstrip("/") + _DESCRIPTION, allowed)
     if description.get("issuer") != issuer:
-        raise ServiceError("its description is that of another issuer", where=issuer)
+        raise ServiceError("issuer mismatch in the discovery document", where=issuer)
     address = description.get("jwks_uri")
     if not isinstance(address, str) or not address.startswith(f"{urlsplit(issuer).scheme}://"):
-        raise ServiceError("its description has no address of keys under the same scheme", where=issuer)
+        raise ServiceError("the discovery document has no jwks_uri with the scheme of the issuer", where=issuer)
     keys = _fetch_object(address, allowed).get("keys")
     if not isinstance(keys, list) or len(keys) > _MOST_KEYS:
-        raise ServiceError(f"it publishes no list of at most {_MOST_KEYS} keys", where=issuer)
+        raise ServiceError(f"expected a list of at most {_MOST_KEYS} keys at its jwks_uri", where=issuer)
     return _by_id(keys)
 
 
@@ -318,7 +318,7 @@ def _fetch_object(address: str, rule: OutgoingRule) -> dict[str, object]:
     answer = fetch(address, rule, largest=_LARGEST_BYTES, seconds=_FETCH_SECONDS, redirects=0)
     found = parse_json(answer.body) if answer.status == _OK else None
     if not isinstance(found, dict):
-        raise ServiceError(f"it answers with status {answer.status} and no object of JSON", where=address)
+        raise ServiceError(f"expected a JSON object, got status {answer.status}", where=address)
     return found
 
 

@@ -66,14 +66,14 @@ def read_document(document: Mapping[str, Any], issuer: str) -> ProviderDocument:
     """
     if document.get("issuer") != issuer:
         raise ServiceError(
-            "its description is that of another issuer",
+            "issuer mismatch in the discovery document",
             where=issuer,
             remedy=f"If it is the right one, set issuer to {str(document.get('issuer'))[:200]!a}.",
         )
     required = {name: _address(document, name, issuer) for name in ("authorization_endpoint", "token_endpoint")}
     missing = next((name for name, address in required.items() if not address), None)
     if missing:
-        raise ServiceError(f"its description has no {missing}", where=issuer)
+        raise ServiceError(f"the discovery document has no {missing}", where=issuer)
     return ProviderDocument(
         issuer,
         required["authorization_endpoint"],
@@ -88,20 +88,20 @@ def read_document(document: Mapping[str, Any], issuer: str) -> ProviderDocument:
 def _address(document: Mapping[str, Any], name: str, issuer: str) -> str:
     address = document.get(name, "")
     if not isinstance(address, str):
-        raise ServiceError(f"{name} of its description is not a text", where=issuer)
+        raise ServiceError(f"{name} in the discovery document is not a string", where=issuer)
     try:
         scheme = urlsplit(address).scheme
     except ValueError:
         scheme = "broken"
     if address and scheme not in {"https", urlsplit(issuer).scheme}:
-        raise ServiceError(f"{name} of its description is not an https address", where=issuer)
+        raise ServiceError(f"{name} in the discovery document is not an https address", where=issuer)
     return address
 
 
 def _names(document: Mapping[str, Any], name: str) -> frozenset[str]:
     values = document.get(name, [])
     if not isinstance(values, list):
-        raise ServiceError(f"{name} of its description is not a list")
+        raise ServiceError(f"{name} in the discovery document is not a list")
     return frozenset(value for value in values if isinstance(value, str))
 
 
@@ -114,9 +114,7 @@ def fetch_object(address: str, rule: OutgoingRule, *, headers: Mapping[str, str]
     answer = fetch(address, rule, headers=headers, largest=_LARGEST_BYTES, seconds=_FETCH_SECONDS, redirects=0)
     found = parse_json(answer.body) if answer.status == _OK else None
     if not isinstance(found, dict):
-        raise ServiceError(
-            f"it answers with status {answer.status} and no object of JSON", where=urlsplit(address).netloc
-        )
+        raise ServiceError(f"expected a JSON object, got status {answer.status}", where=urlsplit(address).netloc)
     return found
 
 
@@ -341,10 +339,10 @@ class OpenIdProvider:
             )
         except OAuth2Error as error:
             raise NotSignedInError(
-                f"{self.title} refuses the code of the sign-in ({str(error.error)[:60]!a})", remedy="Sign in again."
+                f"{self.title} rejected the authorization code ({str(error.error)[:60]!a})", remedy="Sign in again."
             ) from None
         except ValueError as error:
-            raise ServiceError("its answer to the code of the sign-in cannot be read") from error
+            raise ServiceError("the answer of its token endpoint cannot be read") from error
         return found
 
     def _is_complete(self, claims: Mapping[str, Any]) -> bool:
@@ -356,14 +354,14 @@ class OpenIdProvider:
         headers = {"Authorization": f"Bearer {access_token}", "Accept": "application/json"}
         found = fetch_object(document.userinfo_endpoint, self._rule, headers=headers)
         if found.get("sub") != subject:
-            raise NotSignedInError("the user info is about another person than the ID token", remedy="Sign in again.")
+            raise NotSignedInError("the user info and the ID token name different people", remedy="Sign in again.")
         return found
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
         """Bound how many wait for the provider, and have every failure of it name the provider and the remedy."""
         if not self._places.acquire(blocking=False):
-            raise self._failure(ServiceError("too many people sign in at this moment"))
+            raise self._failure(ServiceError("too many people are signing in right now"))
         try:
             yield
         except NotSignedInError:
@@ -414,7 +412,7 @@ class _Answer:
 
     def raise_for_status(self) -> None:
         if self.fetched.status >= 400:
-            raise ServiceError(f"it answers the code of the sign-in with status {self.fetched.status}")
+            raise ServiceError(f"its token endpoint answered with status {self.fetched.status}")
 
     def json(self) -> Any:
         return parse_json(self.fetched.body)

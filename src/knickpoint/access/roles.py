@@ -154,6 +154,6 @@ def _text(claims: Mapping[str, Any], name: str) -> str:
 
 
 def _groups(value: object) -> tuple[str, ...]:
-    """Return the groups of a claim: a list of texts, or one text."""
+    """Return the groups of a claim: a list of strings, or one string."""
     listed = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     return tuple(group for group in listed if isinstance(group, str) and is_plain(group))[:_MOST_GROUPS]

@@ -62,7 +62,7 @@ def session_key(directory: Path, settings: AccessSettings) -> bytes:
         return _read(path)
     except OSError as error:
         raise ConfigError(
-            f"the key of the sessions cannot be read or made: {error.strerror}",
+            f"the session key cannot be read or made: {error.strerror}",
             where=str(path),
             remedy="Make it readable and its directory writable for the server, or set session_secret of [access].",
         ) from error
@@ -104,7 +104,7 @@ def _read(path: Path) -> bytes:
         text = file.read(1_024).strip()
     if mode & _OTHERS:
         raise ConfigError(
-            "the key of the sessions can be read or written by other users",
+            "other users can read or write the session key",
             where=str(path),
             remedy=f"Delete it, and the server makes a new one; or, where it was not read, run chmod 600 {path.name}.",
         )
@@ -114,7 +114,7 @@ def _read(path: Path) -> bytes:
         key = b""
     if len(key) < _KEY_BYTES:
         raise ConfigError(
-            "the file holds no key of sessions",
+            "not a session key",
             where=str(path),
             remedy="Delete it; the server makes a new one, and everyone signs in again.",
         )
@@ -310,7 +310,7 @@ def sign_session(session: Session, key: bytes, named_groups: frozenset[str] = fr
         text = _signed(session, key, [group for group in session.person.groups if group in named_groups])
     if len(text) > _LARGEST_COOKIE:
         raise InputError(
-            f"what the provider says about {session.person.name!r} does not fit into a cookie",
+            f"the groups of {session.person.name!r} do not fit into a cookie",
             remedy="Have it send fewer groups, or give roles to fewer of them.",
         )
     return text

@@ -125,7 +125,7 @@ def _checked_name(name: str) -> str:
         )
     if name == _RESERVED:
         raise InputError(
-            f"the name {name!r} stands for the setting of this name in [server]", remedy="Choose another name."
+            f"the name {name!r} is reserved for the setting of this name in [server]", remedy="Choose another name."
         )
     return name
 
@@ -151,9 +151,7 @@ def _checked_repositories(repositories: Iterable[str]) -> tuple[str, ...]:
 
 def _checked_expiry(expires: datetime | None, now: datetime) -> datetime | None:
     if expires is not None and expires <= now:
-        raise InputError(
-            f"{expires.isoformat(timespec='seconds')} is in the past", remedy="Give a time that is still to come."
-        )
+        raise InputError(f"{expires.isoformat(timespec='seconds')} is in the past", remedy="Give a time in the future.")
     if expires is not None and expires > now + _LONGEST_LIFE:
         raise InputError(
             f"{expires.isoformat(timespec='seconds')} is more than 100 years from now",

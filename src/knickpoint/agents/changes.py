@@ -359,7 +359,7 @@ class UndoDecisionRequest(Request):
     first_entry: Id | None = Field(default=None, description="`first_entry` of the reply of `decide`.")
     last_entry: Id | None = Field(default=None, description="`last_entry` of the reply of `decide`.")
     changes: list[ChangeId] = Field(
-        default=[], max_length=50, description="Instead: changes about each of which the last decision is taken back."
+        default=[], max_length=50, description="Instead: the changes whose last decisions are taken back."
     )
 
 

@@ -272,7 +272,7 @@ class TokenAnswer(Answer):
     repositories: list[str] = Field(description="Names of the repositories that it is limited to; empty: all.")
     created: datetime
     created_by: str = Field(description="Name of the caller who created it.")
-    expires: datetime | None = Field(description="From when on it is refused; null: never.")
+    expires: datetime | None = Field(description="When it expires; null: never.")
     last_used: datetime | None = Field(description="When it was last used, to the minute; null: never.")
     revoked: datetime | None = Field(description="When it was revoked; null: it is not.")
     state: TokenState = Field(description="Whether it is accepted now.")
@@ -297,7 +297,7 @@ class TokenRequest(Answer):
         description="Names of the repositories that it is limited to. Default: all, which takes an admin of all.",
     )
     expires: AwareDatetime | None = Field(
-        default=None, description="From when on it is refused; with an offset to UTC. Default: never."
+        default=None, description="When it expires, with an offset to UTC. Default: never."
     )
 
 

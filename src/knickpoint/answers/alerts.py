@@ -174,8 +174,8 @@ class AlertFileAnswer(Answer):
 
     repository: str
     path: str
-    commit: str = Field(description="The commit that wrote the alerts that stand; empty before the first.")
-    alerts: list[str] = Field(description="Names of the alerts that stand.")
+    commit: str = Field(description="The commit whose alerts are in force; empty before the first.")
+    alerts: list[str] = Field(description="Names of the alerts in force.")
     failure: str = Field(description="Why the newest file cannot be used; empty where it can.")
     failed_at: str = Field(description="The commit that broke it; empty for none.")
 

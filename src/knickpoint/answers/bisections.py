@@ -32,7 +32,7 @@ class BisectionStandingAnswer(Answer):
     state: BisectionState
     stopping: bool = Field(description="Whether a person stopped it, and its worker has not ended it yet.")
     culprits: list[CommitAnswer] = Field(description="As in a bisection.")
-    probability: float = Field(description="Of what is stated; 0 while it is not known.")
+    probability: float = Field(description="Probability of the conclusion; 0 while there is none.")
 
 
 class RemeasuredAnswer(Answer):
@@ -63,7 +63,7 @@ class BisectionAnswer(Answer):
         description="The commits that made the change: one in the state `culprit`; several, each of its own change, in "
         "the state `range`; empty where none was found."
     )
-    probability: float = Field(description="Of what is stated; 0 while it is not known.")
+    probability: float = Field(description="Probability of the conclusion; 0 while there is none.")
     commits: int = Field(description="Number of commits of which one is searched.")
     probes: int = Field(description="Probes that ended.")
     who: str = Field(description="Who asked for it.")

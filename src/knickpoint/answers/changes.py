@@ -102,7 +102,7 @@ class StatementAnswer(Answer):
         examples=["24 faster by up to 46 %; 1 larger by 0.5 %"],
         description="The sizes in words, as `24 faster by up to 46 %; 1 larger by 0.5 %`.",
     )
-    lead: ChangePointId = Field(description="Id of the change point that stands for the side that weighs most.")
+    lead: ChangePointId = Field(description="Id of the largest change point of the leading side.")
     size: str = Field(examples=["46 % faster"], description="The size of the lead in words, as `46 % faster`.")
     worse: int = Field(description="Traces that got worse.")
     better: int = Field(description="Traces that got better.")

@@ -59,7 +59,7 @@ class JudgedBenchmarkAnswer(Answer):
     verdict: Verdict
     conditional: bool = Field(description="Whether the verdict rests on too little: measure again to confirm.")
     together: bool = Field(
-        default=False, description="Whether it moved as most benchmarks did, which says nothing of its own."
+        default=False, description="Whether it moved with most benchmarks, which says nothing about it alone."
     )
     attribution: Attribution = Field(
         default=Attribution.NONE,
@@ -82,7 +82,7 @@ class JudgedBenchmarkAnswer(Answer):
     p_value: FiniteOrNull
     samples: int = Field(description="New values that the verdict rests on.")
     past: list[float] = Field(description="The newest values up to the base, oldest first.")
-    new: list[float] = Field(description="The values that stand for the head.")
+    new: list[float] = Field(description="The values that represent the head.")
 
 
 class ComparedSuiteAnswer(Answer):
@@ -117,7 +117,7 @@ class ComparisonAnswer(Answer):
     summary: str = Field(description="What of the samples of a run is compared.")
     by_samples: bool = Field(
         default=False,
-        description="Whether samples of a base file stand for its runs, which are too few: changes are conditional.",
+        description="Whether samples of a base file replace its runs, which are too few: changes are conditional.",
     )
     condition: str = Field(
         default="",
@@ -143,7 +143,7 @@ class ComparisonAnswer(Answer):
         default=[], description="Benchmarks with profiles of both commits; none for callers who may not read profiles."
     )
     total: int = Field(description="Traces that the list has in all.")
-    by: str = Field(description="The param that parts the list into suites, empty for one list.")
+    by: str = Field(description="The param that divides the list into suites, empty for one list.")
     suites: list[ComparedSuiteAnswer] = Field(description="The suites, that with the worst trace first.")
     traces: list[JudgedBenchmarkAnswer]
 

@@ -78,7 +78,7 @@ class FlippingAnswer(Answer):
     explained: FiniteOrNull = Field(
         description="The share of the values at the level that the fact says; null without one."
     )
-    causes: list[ModeCauseAnswer] = Field(description="The level that each text of the fact goes with.")
+    causes: list[ModeCauseAnswer] = Field(description="The level that each value of the fact coincides with.")
 
 
 class ExplanationAnswer(Answer):

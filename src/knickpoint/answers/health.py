@@ -65,7 +65,7 @@ class HealthAnswer(Answer):
     )
     repositories: int
     workers: list[WorkerAnswer]
-    troubles: list[str] = Field(description="What is wrong, one line a trouble.")
+    troubles: list[str] = Field(description="What is wrong, one problem a line.")
 
 
 class AlertAnswer(Answer):

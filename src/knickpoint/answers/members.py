@@ -70,7 +70,7 @@ class ChangePointAnswer(Answer):
     movement: Movement
     direction: Direction
     before_level: float = Field(description="Median of the at most 20 values before the change.")
-    after_level: float = Field(description="Median of the at most 20 values from the change on.")
+    after_level: float = Field(description="Median of up to 20 values after the change.")
     deviation: FiniteOrNull = Field(description="Robust standard deviation of single values around these levels.")
     size_text: str = Field(description="The size in words, as `12 % slower`.")
     size: float = Field(description="Level after minus level before, in the unit of the trace.")
@@ -85,7 +85,7 @@ class ChangePointAnswer(Answer):
     )
     hazard: FiniteOrNull = Field(description="log(mean before / mean after); null where a mean is not positive.")
     before: LevelAnswer = Field(description="The level before the change.")
-    after: LevelAnswer = Field(description="The level from the change on.")
+    after: LevelAnswer = Field(description="The level after the change.")
     score: FiniteOrNull = Field(description="Strength by the method, larger is stronger.")
     p_value: FiniteOrNull
     method: str = Field(description="The method that found it.")

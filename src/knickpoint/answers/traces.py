@@ -138,7 +138,7 @@ class ParamBreakdownAnswer(Answer):
     distance: float = Field(
         description="Total variation distance to the distribution among all traces: 0 where both are equal, at most 1."
     )
-    even: bool = Field(description="Whether the distance is no more than chance explains.")
+    even: bool = Field(description="Whether chance explains the distance.")
     distinct: int = Field(description="Number of values, those included that are not listed.")
     values: list[ValueShareAnswer] = Field(description="At most 20, the one that most of its traces have first.")
 

@@ -181,7 +181,7 @@ class AttemptRun:
             raise InputError(
                 f"the tests fail at the base as well: {base.reason}",
                 where=self.session.base[:12],
-                remedy="Mend the base or the test command, and start another session.",
+                remedy="Fix the base or the test command, and start another session.",
             )
         return result.reason
 
@@ -253,7 +253,7 @@ def make_attempt(run: AttemptRun, record: Path, commit: str, *, work_tree: bool 
     before = run.session.attempts
     if journal.attempt.interruptions:
         before = before[:-1]
-        run.progress(f"goes on with an attempt that was interrupted: {journal.stage.value}")
+        run.progress(f"resuming an interrupted attempt: {journal.stage.value}")
 
     def note(end: AttemptEnd | None = None) -> None:
         attempt = replace(journal.attempt, seconds=round(journal.elapsed, 1), end=end)

@@ -51,7 +51,7 @@ FUNCTIONS: Final = tuple(sorted({"filter", "shortcut", "norm", "ratio", *_FOLDED
 def _describe(value: Value) -> str:
     if isinstance(value, Traces):
         return "traces"
-    return "a text" if isinstance(value, str) else "a number"
+    return "a string" if isinstance(value, str) else "a number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class _Evaluation:
     def source(self, call: Call, source: Source) -> Traces:
         (argument,) = self.arguments(call, 1, 1)
         if not isinstance(argument, Text):
-            raise self.error_at(argument, f"{call.name} takes a text", f'Write {call.name}("…").')
+            raise self.error_at(argument, f"{call.name} takes a string", f'Write {call.name}("…").')
         try:
             return source(argument.value)
         except QueryError as error:
@@ -171,14 +171,14 @@ class _Evaluation:
     def negative(self, node: Negative) -> Value:
         value = self.value(node.value)
         if isinstance(value, str):
-            raise self.error_at(node.value, "expected a number or traces, got a text", "Take out the minus sign.")
+            raise self.error_at(node.value, "expected a number or traces, got a string", "Take out the minus sign.")
         return -value if isinstance(value, float) else value.map_values("-", np.negative, self.checkpoint)
 
     def binary(self, node: Binary) -> Value:
         left, right = self.value(node.left), self.value(node.right)
         for value, side in ((left, node.left), (right, node.right)):
             if isinstance(value, str):
-                raise self.error_at(side, "expected a number or traces, got a text", "Take out the quotes.")
+                raise self.error_at(side, "expected a number or traces, got a string", "Take out the quotes.")
         assert not isinstance(left, str)
         assert not isinstance(right, str)
         if isinstance(left, float) and isinstance(right, float):

@@ -45,7 +45,7 @@ class Kind(Enum):
 
     NAME = "a name"
     NUMBER = "a number"
-    TEXT = "a text"
+    TEXT = "a string"
     SIGN = "a sign"
     END = "the end"
 
@@ -248,7 +248,7 @@ class _Parser:
             inner = self.sum()
             self.expect(")", "Close the parenthesis.")
             return inner
-        raise self.unexpected("a function, a text or a number", 'Write a formula as: norm(filter("config=8888")).')
+        raise self.unexpected("a function, a string or a number", 'Write a formula as: norm(filter("config=8888")).')
 
     def call(self, name: Token) -> Node:
         self.expect("(", f"Write {name.text}(…).")

@@ -140,7 +140,7 @@ def pair(left: Traces, right: Traces) -> list[tuple[int, int]]:
         others = partners.get(rest, [])
         if len(rows) > 1 and len(others) > 1:
             raise QueryError(
-                f"{left.ids[rows[0]]} and {left.ids[rows[1]]} both go with "
+                f"{left.ids[rows[0]]} and {left.ids[rows[1]]} both match "
                 f"{right.ids[others[0]]} and {right.ids[others[1]]}",
                 remedy="Narrow a filter, or fold one side with ave(…).",
             )

@@ -21,7 +21,7 @@ COMMON: Final[Mapping[int, str]] = {
     0: "success; an empty list counts as success",
     FAILED: "it did not do its work, or only a part of it: wrong arguments, no instance, nothing to work on, a service that fails",
     INTERRUPTED: "the user interrupted it",
-    UNREAD: "the reader of its output went away",
+    UNREAD: "the reader of its output closed the pipe",
 }
 """Exit code → its meaning for every command."""
 
@@ -41,7 +41,7 @@ ANSWERS: Final[Mapping[str, Mapping[int, str]]] = {
     "comment": {0: "the comment is there", 3: "not posted: the pull request is closed or has a newer commit"},
     "bisect": {0: "the commit was found", 1: "it was not found, or the change is not reproducible"},
     "doctor": {0: "everything is good", 1: "there is a warning or a defect"},
-    "demo": {0: "it found what it promises", 1: "it found less, or something that is not there"},
+    "demo": {0: "it found what it promises", 1: "it found less, or a false change"},
     "notify": {0: "everything that is due was sent", 1: "a delivery failed"},
 }
 """Command → exit code → its meaning, for the commands that answer a question with it."""

@@ -52,7 +52,7 @@ def noise_sentences(name: str, commit: str, step: ExplainedStep, checks: Sequenc
     if _DIFFERENCE not in known:
         before, after = (value_text(level, unit) for level in (numbers.before_level, numbers.after_level))
         yield (
-            f"The values of {name} stray by {after} around their level since {commit}, by {before} before"
+            f"The values of {name} scatter by {after} around their level since {commit}, by {before} before"
             f" (one standard deviation, {percent(numbers.relative_size)})."
         )
         yield from _of_values(step)
@@ -224,7 +224,7 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         ratio = number_text(abs(numbers.size) / numbers.deviation, 2)
         between = interval_text(numbers.before_level, numbers.low, numbers.high, unit)
         chance = chance_text(numbers.sign)
-        known = f"; with 95 % it is {between}, and its sign is right with {chance}" if between else ""
+        known = f"; its 95 % interval is {between}, and its sign is right with {chance}" if between else ""
         yield (
             f"Single values scatter by {value_text(numbers.deviation, unit)} around these levels (one standard "
             f"deviation), so the change is {ratio} times the noise{known}."
@@ -326,7 +326,7 @@ def _what_if(explained: AlertExplanation, step: ExplainedStep, before: str) -> s
 def _of_elsewhere(at: SlottedCommit, rejected: Sequence[ExplainedCandidate], step: ExplainedStep) -> Iterator[str]:
     """Yield that there is no change ``at`` a commit, and why a place there was rejected; the ``step`` is near."""
     here = next((each.candidate.reason for each in rejected if each.commit.slot == at.slot), "")
-    why = f"the place was rejected: {here}" if here else "nothing there was looked at"
+    why = f"the place was rejected: {here}" if here else "nothing was examined there"
     yield (
         f"At {_commit_in_words(at)} there is no change ({why})."
         f" The nearest one is {counted(step.distance, 'measured commit')} away, at {_commit_in_words(step.commit)}."

@@ -157,9 +157,7 @@ def _add(rows: Rows, common: dict[str, str], name: str, columns: dict[str, Node]
         return
     results = list(result.elements()) if isinstance(result.value, list) else [result]
     if len(results) != len(combinations):
-        raise result.refuse(
-            f"{len(results)} results do not go with {len(combinations)} combinations of params", of=name
-        )
+        raise result.refuse(f"{len(results)} results for {len(combinations)} combinations of params", of=name)
     for index, (combination, node) in enumerate(zip(combinations, results, strict=True)):
         named = {**params, **combination}
         if node.value is None:
@@ -315,7 +313,7 @@ def _points(data: bytes, path: str) -> Iterator[tuple[str, object]]:
     for point in Node(FileContent(data, path).json).elements():
         pair = list(point.elements())
         if len(pair) != 2 or not pair[0].is_number():
-            raise point.refuse("a point of a graph is a revision and its value")
+            raise point.refuse("expected a revision and its value")
         yield str(int(pair[0].number())), pair[1].value
 
 

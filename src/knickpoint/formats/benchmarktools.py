@@ -40,7 +40,7 @@ def read(file: FileContent) -> Parsed:
     root = Node(file.json)
     parts = list(root.elements())
     if len(parts) != 2:
-        raise root.refuse("a file of BenchmarkTools is a pair: the versions, and what was saved")
+        raise root.refuse("expected a pair: the versions, and the saved data")
     rows = Rows()
     for saved in parts[1].elements():
         for name, kind, node in _measured(saved, "", _DEEPEST):
@@ -53,7 +53,7 @@ def _measured(saved: Node, name: str, deepest: int) -> Iterator[tuple[str, str, 
     """Yield name, kind and content of each trial or estimate in what was saved, a pair of kind and content."""
     pair = list(saved.elements())
     if len(pair) != 2 or deepest < 1:
-        raise saved.refuse("what was saved is not a pair of a kind and its content, or is nested too deeply")
+        raise saved.refuse("expected a pair of a type and its content, nested less deeply")
     kind = pair[0].text().removeprefix(_PREFIX)
     if kind in _MEASURED:
         yield name, kind, pair[1]

@@ -95,7 +95,7 @@ def _add_samples(rows: Rows, name: str, counts: Node, times: Node, unit: str) ->
     with rows.failing(params):
         measured, iterations = times.numbers(name), counts.numbers(name)
         if len(measured) != len(iterations) or not all(count > 0 for count in iterations):
-            raise counts.refuse(f"{len(iterations)} counts of iterations do not go with {len(measured)} times", of=name)
+            raise counts.refuse(f"{len(iterations)} iteration counts for {len(measured)} times", of=name)
         samples = [time / count for time, count in zip(measured, iterations, strict=True)]
         rows.add(params, samples, unit, Better.LOWER)
 

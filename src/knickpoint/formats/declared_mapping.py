@@ -123,7 +123,7 @@ def _load(mapping: bytes) -> dict[str, Any]:
     unknown = declared.keys() - {"name", "run", "results"}
     results = declared.get("results")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
-        raise FormatError("the mapping has no [[results]]", remedy="Say with [[results]] where the values stand.")
+        raise FormatError("the mapping has no [[results]]", remedy="Say with [[results]] where the values are.")
     if not isinstance(declared.setdefault("run", {}), dict):
         raise FormatError("run is not a table in the mapping", remedy="Write it as [run].")
     unknown |= declared["run"].keys() - _RUN_OPTIONS

@@ -88,7 +88,7 @@ def _interruption(file: FileContent) -> tuple[Problem, ...]:
         return ()
     return (
         Problem(
-            f"a signal ({found[1]}) ended fio: the values are those until then",
+            f"a signal ({found[1]}) ended fio: the values cover the run until then",
             where=f"line {file.text.count(chr(10), 0, found.start()) + 1}",
             remedy="Measure again if the run was to be longer.",
             severity=Severity.WARNING,

@@ -149,7 +149,7 @@ def _contradictions(root: Node) -> Iterator[Problem]:
         stated, usual = _TOOLS.get(tool, Better.UNKNOWN), read_unit(unit).better
         if Better.UNKNOWN not in (stated, usual) and stated is not usual:
             yield Problem(
-                f"the tool {tool} says {stated.value} is better, and of {unit} {usual.value} usually is",
+                f"the tool {tool} says that {stated.value} is better; of {unit}, {usual.value} usually is",
                 where=f"benchmark {name!r}",
                 remedy="If the tool is wrong, state the direction in knickpoint.toml under [directions.NAME].",
                 severity=Severity.WARNING,

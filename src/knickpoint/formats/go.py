@@ -191,7 +191,7 @@ def _ends(text: list[tuple[int, str]]) -> Iterator[Problem]:
 def _unended(header: set[str], last: int) -> Iterator[Problem]:
     """Yield the warning that nothing ends the results up to line ``last``, where ``go test`` wrote their header."""
     if last and header <= _HEADER and header >= {"goos", "goarch", "pkg"}:
-        yield missing_end("no PASS, ok or FAIL stands after this result; benchmarks may be missing", last)
+        yield missing_end("no PASS, ok or FAIL follows this result; benchmarks may be missing", last)
 
 
 def _outputs(file: FileContent) -> Iterator[list[tuple[int, str]]]:

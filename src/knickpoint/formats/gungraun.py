@@ -172,7 +172,7 @@ class _Ends:
                 what = f"the benchmark {self.name} has {len(labels)} of the {len(whole)} counts of others"
                 yield missing_end(f"{what}; benchmarks may be missing behind it", self.last)
             elif self.ended:
-                what = "the line with the result of the program is missing after this, which stands after an earlier program"
+                what = "the line with the result of the program is missing, which an earlier program has"
                 yield missing_end(f"{what}; benchmarks may be missing too", self.last)
 
 
@@ -187,7 +187,7 @@ def _add_lines(rows: Rows, file: FileContent) -> _Ends:
         found = _METRIC_LINE.fullmatch(line) or _MARK.fullmatch(line)
         if found is not None:
             if not params:
-                raise FormatError("counts stand before any benchmark", where=f"line {number}", remedy="Run it again.")
+                raise FormatError("counts before the first benchmark", where=f"line {number}", remedy="Run it again.")
             label = _OLD_LABELS.get(found["label"], found["label"])
             ends.add(label, number)
             _add_count(rows, {**params, "metric": label}, tool, found["new"].strip(), f"line {number}")

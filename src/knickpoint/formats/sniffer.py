@@ -172,7 +172,7 @@ def large_numbers(report: Report, name: str) -> tuple[Problem, ...]:
         return ()
     warning = Problem(
         f"{found:,} {'result is' if found == 1 else 'results are'} 2^53 or more "
-        f"({example}{', …' if found > 1 else ''}), from where on whole numbers are rounded to 16 digits",
+        f"({example}{', …' if found > 1 else ''}), where whole numbers are rounded to 16 digits",
         where=name,
         remedy="If the last digits count, measure less at once, or subtract what is always there.",
         severity=Severity.WARNING,

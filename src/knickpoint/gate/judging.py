@@ -45,7 +45,7 @@ _NO_HISTORY: Final = "there is no history yet"
 
 _NEXT: Final = (
     "Import the results of five commits of main (knick import FILE). If main has results already, this job does not "
-    "have them: look where it keeps the instance."
+    "have them: check where it keeps the instance."
 )
 """What to do about an empty history: a new project has no other, and a job may have lost its own."""
 
@@ -128,7 +128,7 @@ def judge_files(
     sentence = f"Base: {' '.join(against)}, {counted(len(base.runs), 'run')}."
     if results.by_samples:
         sentence += (
-            " That is too few to know how runs differ, so their samples stand for them, and changes are conditional: "
+            " That is too few to know how runs differ, so their samples replace them, and changes are conditional: "
             f"measure both sides {_ENOUGH} times to be sure."
         )
     # What failed in the new results has a verdict.
@@ -275,7 +275,7 @@ def _beside_others(store: Store, report: GateReport, base: Base, *, keep: bool) 
     try:
         store.checks.add(repository, replace(check, environment=report.environment))
     except StoreError as error:  # the verdict holds; a job may have no right to write
-        return replace(report, warnings=(*report.warnings, f"later checks do not know of this one: {error}"))
+        return replace(report, warnings=(*report.warnings, f"this check was not stored for later ones: {error}"))
     return report
 
 

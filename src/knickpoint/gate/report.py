@@ -224,9 +224,9 @@ class GateReport:
         if unclear == len(self.deciding):
             hidden, rest = (
                 counted(unclear - few, "benchmark"),
-                f", and of {few:,} there are too few data" if few else "",
+                f", and there are too few data for {few:,}" if few else "",
             )
-            return f", but nothing was seen: the noise hides any change of {hidden}{rest}"
+            return f", but nothing could be found: the noise hides any change of {hidden}{rest}"
         return f": nothing regressed, of {total}{open_ones}"
 
     @property
@@ -244,7 +244,7 @@ def _environment(found: MovedEnvironment) -> str:
     return (
         f"Moved environment: {moved} moved, {low if low == high else f'{low[:-2]} to {high}'}, as in pull requests without"
         f" a common commit ({others}) since {found.since:%Y-%m-%d %H:%M} UTC;"
-        f" {found.changed or 'nothing that results state of the machine changed'}."
+        f" {found.changed or 'no stated fact of the machine changed'}."
     )
 
 

@@ -262,7 +262,7 @@ class Git:
         except HistoryError:
             return HistoryError("this repository has no commits yet", where=where, remedy="Commit something first.")
         return HistoryError(
-            "this repository has a commit, and no branch",
+            "this repository has commits, but no branch",
             where=where,
             remedy="Fetch the branches, with fetch-depth: 0 (actions/checkout) or git fetch origin main:main.",
         )

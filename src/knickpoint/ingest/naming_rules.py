@@ -64,7 +64,7 @@ class NamingRules:
             return table, ()
         keys = tuple(self._known.get(key) or self._rename(key, where) for key in table.keys)
         warnings = tuple(
-            Problem(f"the volatile param {name!r} was taken out", where=where, severity=Severity.WARNING)
+            Problem(f"the volatile param {name!r} was dropped", where=where, severity=Severity.WARNING)
             for name in dropped
         )
         return replace(table, keys=keys), warnings

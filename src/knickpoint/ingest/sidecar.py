@@ -137,7 +137,7 @@ def _plain_value(key: str, value: object, where: str) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return keepable_text(str(value)).strip()
-    raise InputError(f"{key!r} is neither text nor number", where=where, remedy="Write it as a text.")
+    raise InputError(f"{key!r} is neither text nor number", where=where, remedy="Write it as a string.")
 
 
 STATED_KEY: Final = "told"

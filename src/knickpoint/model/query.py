@@ -167,7 +167,7 @@ def compile_pattern(text: str) -> Pattern:
         reason = "half a surrogate pair is not a character"
     raise QueryError(
         f"{text!r} is not a regular expression: {reason}",
-        remedy="Use the syntax of RE2: no references back, no looking around, at most 1,000 repetitions.",
+        remedy="Use the syntax of RE2: no backreferences, no lookaround, at most 1,000 repetitions.",
     )
 
 

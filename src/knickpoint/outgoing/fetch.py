@@ -58,7 +58,7 @@ def proxy_for(address: OutgoingAddress) -> Proxy | None:
         parts, host, port = urlsplit(""), None, 0
     if parts.scheme != "http" or not host:
         raise ServiceError(
-            "it holds no address of an HTTP proxy",
+            "not the address of an HTTP proxy",
             where=f"{name.upper()}_PROXY",
             remedy="Write http://HOST:PORT, or unset it.",
         )
@@ -100,7 +100,7 @@ def _read_headers(tunnel: socket.socket, deadline: Deadline) -> bytes:
         tunnel.settimeout(deadline.remaining())
         byte = tunnel.recv(1)
         if not byte or len(received) > _MOST_HEADER_BYTES:
-            raise OSError("the proxy ends the connection")
+            raise OSError("the proxy closed the connection")
         received += byte
     return bytes(received)
 
@@ -245,7 +245,7 @@ def resolve_in_time(resolver: Resolver, host: str, seconds: float) -> Sequence[I
     try:
         answer = answers.get(timeout=seconds)
     except Empty:
-        raise TimeoutError("its name is not found in time") from None
+        raise TimeoutError("its name was not resolved in time") from None
     if isinstance(answer, OSError):
         raise answer
     if not answer:

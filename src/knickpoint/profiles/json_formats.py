@@ -86,7 +86,7 @@ class Place:
     def text(self) -> str:
         """Return the text that is here, "" for null."""
         if self.value is not None and not isinstance(self.value, str):
-            raise self.wrong("a text")
+            raise self.wrong("a string")
         return self.value or ""
 
     def line(self) -> int:

@@ -93,7 +93,7 @@ def _unpacked(content: bytes) -> Profile:
         stated = Cost(_costs(columns["own"], len(names)), _costs(columns["total"], len(names)))
     known = len(file_of) == len(lines) == len(names) and len(parents) == len(frames)
     if not known or np.any(file_of >= len(files)) or np.any(frames >= len(names)):
-        raise ValueError("its columns do not fit each other")
+        raise ValueError("its columns do not match each other")
     return Profile(
         format=str(head["format"])[:LONGEST_NAME],
         kind=ValueKind(head["kind"]),
@@ -130,5 +130,5 @@ def _costs(column: NDArray[Any], count: int) -> Floats:
 
 def _texts(found: Any) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(each, str) and len(each) <= LONGEST_NAME for each in found):
-        raise ValueError("expected short texts as names")
+        raise ValueError("expected short strings as names")
     return tuple(found)

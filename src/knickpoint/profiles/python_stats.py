@@ -105,7 +105,7 @@ class _Marshal:
     def _take(self, size: int) -> bytes:
         taken = self._data[self._place : self._place + size]
         if size < 0 or len(taken) < size:
-            raise IndexError("the data end early")
+            raise IndexError("truncated data")
         self._place += size
         return taken
 
@@ -150,7 +150,7 @@ class _Marshal:
             self._refuse(f"there is an object of type {code!r}, which no profile has")
         size = self._number("B" if code == ")" else "I")
         if size > len(self._data) - self._place:
-            self._refuse("the data end early")
+            self._refuse("truncated data")
         items = [self._object(depth + 1) for _ in range(size)]
         return tuple(item for item, _ in items), 1 + max((levels for _, levels in items), default=0)
 

@@ -72,11 +72,11 @@ def next_steps(report: GateReport, name: Callable[[str], str] = str) -> list[str
         accepted = name(f"Knickpoint-Accept: {report.failures[0].benchmark}, REASON")
         steps.append(f"If it is worth it, accept it by a line in a commit message: {accepted}.")
     if report.environment:
-        steps.append("Measure main again and import it, so that the history knows the environment of today.")
+        steps.append("Measure main again and import it, so that the history has the new environment.")
     noisy = (row for row in report.deciding if row.attribution is not Attribution.ENVIRONMENT)
     if any(row.kind is ResultKind.UNSTABLE and not row.together and not row.conditional for row in noisy):
         steps.append(
-            f"Where runs are slow at times, compare the least of their samples: {name('knick check --summary min')}."
+            f"If runs are slow at times, compare the minimum of their samples: {name('knick check --summary min')}."
         )
     return steps
 
@@ -153,7 +153,7 @@ def _visible(report: GateReport) -> str:
         once = max(row.samples for row in report.deciding) < _ENOUGH
         return f"{text} Measure three times: samples in one results file count once." if once else text
     if not middle:
-        rest = f", those from {percent_text(most)} on in nine of ten" if 0 < most < HOPELESS else ""
+        rest = f", those from {percent_text(most)} in nine of ten" if 0 < most < HOPELESS else ""
         return f"Any change is found in half of the benchmarks{rest}." if most else "Any change is found."
-    text = f"Changes are found from {percent_text(middle)} on in half of the benchmarks"
-    return f"{text}, from {percent_text(most)} on in nine of ten." if most < HOPELESS else f"{text}."
+    text = f"Changes from {percent_text(middle)} are found in half of the benchmarks"
+    return f"{text}, from {percent_text(most)} in nine of ten." if most < HOPELESS else f"{text}."

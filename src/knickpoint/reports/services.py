@@ -100,7 +100,7 @@ def _is_skipped(row: JudgedBenchmark) -> bool:
 
 
 def _detail(row: JudgedBenchmark) -> str:
-    found = f"\nChanges are found from {found_from(row)} on." if found_from(row) else ""
+    found = f"\nChanges from {found_from(row)} are found." if found_from(row) else ""
     return f"{plain_line(row.trace, _LONGEST)}{found}"
 
 
@@ -112,11 +112,11 @@ _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES: Final = {
     ResultKind.FAILED: "A benchmark failed that did not fail at the base.",
     ResultKind.VANISHED: "The base has a benchmark that the new results lack.",
-    ResultKind.REGRESSED: "A benchmark is worse than its history, beyond what unchanged commits do.",
+    ResultKind.REGRESSED: "A benchmark is worse than its history, by more than unchanged commits vary.",
     ResultKind.UNSTABLE: "The noise of a benchmark hides changes.",
     ResultKind.NO_DATA: "A benchmark has too few data to be judged.",
-    ResultKind.IMPROVED: "A benchmark is better than its history, beyond what unchanged commits do.",
-    ResultKind.UNCHANGED: "A benchmark is within what unchanged commits do.",
+    ResultKind.IMPROVED: "A benchmark is better than its history, by more than unchanged commits vary.",
+    ResultKind.UNCHANGED: "A benchmark is within the variation of unchanged commits.",
 }
 _LEVELS: Final = {
     Standing.FAILS: "error",

@@ -223,7 +223,7 @@ _ELSEWHERE: Final = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"
 
 _PORT_REASONS: Final = {
     errno.EADDRINUSE: ("is in use", "Stop the other program, or choose another port with --port."),
-    errno.EACCES: ("needs more permissions", "Choose a port from 1024 on with --port."),
+    errno.EACCES: ("needs more permissions", "Choose a port of 1024 or higher with --port."),
     errno.EADDRNOTAVAIL: ("is not an address of this machine", "Listen at 127.0.0.1, or at 0.0.0.0 for all of them."),
 }
 

@@ -59,7 +59,7 @@ def texts_of(values: object) -> tuple[str, ...]:
         TypeError: it is anything else.
     """
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise TypeError("not a list of texts")
+        raise TypeError("not a list of strings")
     return tuple(values)
 
 

@@ -209,9 +209,9 @@ def _remedy(bisection: StoredBisection, probes: Sequence[JournalProbe]) -> str:
                 " was noise, mark the change as noise."
             )
         case BisectionState.GAVE_UP:
-            log = f"Read the log of {bisection.name} on the page of the change, mend what stopped it or raise the budget of"
-            mend = f"{log} the recipe {recipe}" if probes else f"Mend the recipe {recipe} in knickpoint.toml"
-            return f"{mend}, and start another bisection."
+            log = f"Read the log of {bisection.name} on the page of the change, fix what stopped it or raise the budget of"
+            fix = f"{log} the recipe {recipe}" if probes else f"Fix the recipe {recipe} in knickpoint.toml"
+            return f"{fix}, and start another bisection."
         case BisectionState.RANGE if answer.culprits:
             return "Review each of them: undoing one leaves the change of the others."
         case BisectionState.RANGE:

@@ -62,7 +62,7 @@ class Plant(Enum):
                 "and which processor times, counts, and the least or middle one of many short iterations do not see"
             ),
             Plant.REPEAT: "the first part of the command was run once more",
-            Plant.VARIABLE: "the command was told by KNICKPOINT_PLANT which share of its work to repeat",
+            Plant.VARIABLE: "KNICKPOINT_PLANT told the command which share of its work to repeat",
         }[self]
 
 

@@ -279,7 +279,7 @@ class Comparison:
             result = self._measure(side, chosen)
             if chosen and not (is_measured(result) and set(chosen) & set(result.measured)):
                 self._filtered = False
-                self.progress(f"{name}: {BENCHMARKS} chose nothing, so that all benchmarks are measured from here on")
+                self.progress(f"{name}: {BENCHMARKS} matched nothing, so all benchmarks are measured from now on")
                 return
             if not is_measured(result):
                 self._note_failure(side, name, result)

@@ -88,7 +88,7 @@ class ComparisonRules:
             raise InputError(
                 f"{self.least_rounds} to {self.most_rounds} rounds",
                 where="--least-rounds, --most-rounds",
-                remedy=f"Give 1 to {MOST_ROUNDS:,} rounds, and no more at least than at most.",
+                remedy=f"Give 1 to {MOST_ROUNDS:,} rounds, the least not above the most.",
             )
 
 
@@ -313,7 +313,7 @@ class RoundsJudge:
         if abs(size) >= detectable:
             reason = "the rounds do not agree on a change"
         elif unstable:
-            reason = f"too noisy: only changes from {percent_text(detectable)} on are reliably detectable"
+            reason = f"too noisy: only changes from {percent_text(detectable)} are reliably detectable"
         else:
             reason = f"a change of {percent_text(detectable)} would have been found"
         if modes is not None:

@@ -225,7 +225,7 @@ def _number(value: object) -> float:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"expected a text, got {str(value)[:40]!r}")
+        raise TypeError(f"expected a string, got {str(value)[:40]!r}")
     return value
 
 

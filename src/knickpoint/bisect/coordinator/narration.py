@@ -20,7 +20,7 @@ def begin_line(bisection: Bisection, finished: int) -> str:
     """Describe the search at its start; ``finished`` probes of an earlier process count already."""
     commits = counted(len(bisection.commits), "commit")
     if finished:
-        return f"Goes on with the search of {commits}; {counted(finished, 'probe')} ended before."
+        return f"Resuming the search of {commits}; {counted(finished, 'probe')} ended before."
     return f"Searches {commits} after {bisection.good[:_SHORT]} with the recipe {bisection.recipe.name}."
 
 

@@ -164,7 +164,7 @@ def _row(opened: Instance, each: SourcedAlert, states: Mapping[str, AlertState],
 @click.option(
     "--replace-default",
     is_flag=True,
-    help="End the default alert with the first one that you make; without this it goes on watching everything.",
+    help="End the default alert with the first one that you make; without this it keeps watching everything.",
 )
 @_YES_OPTION
 @_SECONDS_OPTION
@@ -327,7 +327,7 @@ def apply(*, dry_run: bool, prune: bool, yes: bool, seconds: float, instance: st
         _show_preview(_DIFFERENCE, list(_rows(differences, effect.previews)), effect.previews.values(), output)
         if not dry_run:
             ending = any(each.name == "default" and each.change is AlertChange.REMOVED for each in differences)
-            keeping = "`knick alerts set default` goes on watching everything. " if ending else ""
+            keeping = "`knick alerts set default` keeps watching everything. " if ending else ""
             _require_consent(effect, keeping, yes=yes)
             with opened.store.transaction():
                 if prune:

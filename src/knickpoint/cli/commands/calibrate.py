@@ -181,7 +181,7 @@ def _plant(name: str | None, *, results: bool) -> Plant:
     chosen = Plant(name) if name else Plant.PAUSE if results else Plant.REPEAT
     if chosen is Plant.REPEAT and results:
         raise InputError(
-            "repeating the start of a command does not slow what it writes down",
+            "repeating the first part of a command does not change the results that it writes",
             where="--plant repeat",
             remedy="Use pause, or let the command repeat a share of its work with variable.",
         )

@@ -138,9 +138,8 @@ def command(
     """Import results files, folders, or whole histories, each exactly once; - is standard input.
 
     A file is imported whole or not at all; a second import changes nothing. In folders, files without a known format
-    are ignored. A named file without results is refused. Of more than ten files, each has a line with --verbose only,
-    unless something is to be said about it. The exit code is 2 when a file was refused, could not be read, or waits
-    for its commit.
+    are ignored. A named file without results is refused. With more than ten files, only notable ones have a line,
+    unless --verbose is given. The exit code is 2 when a file was refused, could not be read, or waits for its commit.
     """
     if list_formats:
         _show_formats(output)

@@ -107,7 +107,7 @@ def remove(
     """Remove the runs of a wrong import: these IDs, or all of a file or a commit, with its profiles.
 
     Their values are gone for good, so try it with --dry-run. Commits and traces stay. The next run of the alerts judges
-    the traces anew. A watched folder does not import the file again; knick import with its name does.
+    the traces again. A watched folder does not import the file again; knick import with its name does.
     """
     from knickpoint.access.local_user import local_caller
     from knickpoint.ingest.held_files import remove_profiles, remove_runs
@@ -141,7 +141,7 @@ def remove(
         return
     what = f"{counted(len(rows), 'run')} with {counted(points, 'point')}"
     what += f", {counted(len(profiles), 'profile')}" if profiles else ""
-    note(f"Would remove {what}." if dry_run else f"Removed {what}; the next knick run judges their traces anew.")
+    note(f"Would remove {what}." if dry_run else f"Removed {what}; the next knick run judges their traces again.")
 
 
 def _found(

@@ -90,7 +90,7 @@ def list_(instance: str | None, output: OutputFormat) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
 @instance_option
 def remove(ids: tuple[str, ...], instance: str | None) -> None:
-    """Take marks back; ID is M3 or 3."""
+    """Remove marks; ID is M3 or 3."""
     from knickpoint.access.local_user import local_caller
     from knickpoint.watch.missed_changes import unmark_missed
 

@@ -250,14 +250,14 @@ def lift(number: str, reason: str, instance: str | None) -> None:
         owner = store.quarantines.get(int(digits)).quarantine.repository_id
         repository = next(each for each in store.commits.repositories() if each.id == owner)
         lifted = lift_quarantine(store, repository, int(digits), who=local_caller().name, reason=reason)
-    note(f"Q{lifted.id} is lifted; the next knick run judges {counted(lifted.traces, 'trace')} anew.")
+    note(f"Q{lifted.id} is lifted; the next knick run judges {counted(lifted.traces, 'trace')} again.")
 
 
 @canaries.command("health")
 @instance_option
 @format_option
 def health(instance: str | None, output: OutputFormat) -> None:
-    """List the usefulness of each canary on each machine; one that moves all the time is ignored."""
+    """List how useful each canary is on each machine; one that moves all the time is ignored."""
     from knickpoint.instance import canary_health
 
     with open_chosen_instance(instance) as opened:

@@ -46,7 +46,7 @@ def configured_pool(instance: str | None) -> tuple[Config, Path]:
     config = read_config(directory / CONFIG_FILE)
     if not config.pool.address:
         raise ConfigError(
-            "the instance has no pool over machines",
+            "the instance has no pool of machines",
             where=f"{directory / CONFIG_FILE}, [pool]",
             remedy='Set address = "tls://HOST:8786" and secret there; see docs/guide/devices.md.',
         )

@@ -214,7 +214,9 @@ def query(
             remedy="Write knick query benchmark=parse, or knick query --formula 'ave(filter(\"benchmark=parse\"))'.",
         )
     if output == "text" and path is not None:
-        raise InputError("text is for reading", where="--output", remedy="Choose --format csv, json or parquet.")
+        raise InputError(
+            "a table of text is not written to a file", where="--output", remedy="Choose --format csv, json or parquet."
+        )
     with open_chosen_instance(instance) as opened:
         store = opened.store
         repositories = chosen_repositories(store, repository)

@@ -232,7 +232,7 @@ def common_moves(table: Array) -> Array:
 
 def _too_few(found: MoveJudgement, rows: Sequence[int]) -> MoveJudgement:
     """Return the verdicts on another machine with too few benchmarks: a change may be the machine's."""
-    text = "the machine is another one, and too few benchmarks show what it does: measure again on a machine alike"
+    text = "the machine is another one, and too few benchmarks show what it does: measure again on a similar machine"
     judgements, together = list(found.judgements), list(found.together)
     for row in rows:
         if judgements[row].verdict in _CHANGED:

@@ -197,9 +197,9 @@ def _hidden(size: float, found_from: float, found_this_way: float, agreed: float
     if size < found_from or not math.isfinite(found_from):
         if not found_from < HOPELESS:
             return "too few runs, or too much noise, to find any change"
-        return f"too noisy: only changes from {_percent(found_from)} on are reliably detectable"
+        return f"too noisy: only changes from {_percent(found_from)} are reliably detectable"
     if size < found_this_way:
-        return f"too noisy: only improvements from {_percent(found_this_way)} on are reliably detectable"
+        return f"too noisy: only improvements from {_percent(found_this_way)} are reliably detectable"
     return f"the new values agree on a change of {_percent(agreed)} only, and more than {_percent(reach)} would count"
 
 
@@ -232,7 +232,7 @@ def _doubt(family: Limits, place: int, level: float, reach: float, *, for_worse:
         return "the newest value of the history lies beyond the bar already: the base moved"
     if _returned(family, place, level, reach):
         return (
-            "the newest level of the history is too short to be believed, and the new values are no further than the "
+            "the newest level of the history is too short to be trusted, and the new values are no further than the "
             "one before"
         )
     return ""

@@ -175,7 +175,7 @@ def _wide(table: Table, warn: Callable[[str], None]) -> list[NamedSeries]:
     if POSITION in table.header or len(numbering) == len(columns):
         numbering = set()  # what orders the rows is named, or there would be no series
     for column in sorted(numbering):
-        warn(f"the column {shown(table.header[column])} numbers the rows, and is taken for no series")
+        warn(f"the column {shown(table.header[column])} numbers the rows, and is not a series")
     return [
         NamedSeries(table.header[column], positions, _numbers(table, column, rows, named=True))
         for column in columns

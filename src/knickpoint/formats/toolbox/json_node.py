@@ -147,7 +147,7 @@ class Node:
     def text(self) -> str:
         """Return the string here. Raises ``FormatError`` where it is anything else."""
         if not isinstance(self.value, str):
-            raise self.refuse(f"expected a text, got {shown(self.value)}")
+            raise self.refuse(f"expected a string, got {shown(self.value)}")
         return self.value
 
     def words(self, name: str) -> str:
@@ -164,7 +164,7 @@ class Node:
             return ""
         if isinstance(value, str | int | float):
             return str(value)
-        raise self.refuse(f"expected a text or a number, got {shown(value)}")
+        raise self.refuse(f"expected a string or a number, got {shown(value)}")
 
     def facts(self, *, deepest: int = _DEEPEST_FACTS) -> dict[str, str]:
         """Return the scalars of an object as texts, those of objects within it under ``outer.inner``.

@@ -262,7 +262,7 @@ def _alone(cell: NumberCell) -> Problem:
     return Problem(
         f"{text!r} in column {cell.column!r} is read as a number with decimals, not as {text.replace('.', '')}",
         where=cell.where,
-        remedy="If the point parts thousands, write the number without it.",
+        remedy="If the point separates thousands, write the number without it.",
         severity=Severity.WARNING,
     )
 

@@ -115,7 +115,7 @@ class GitLines:
             # The default branch has another name now: its line, and what was found there, stay what they are.
             self.store.commits.rename_line(self.repository, lines[0], self.branch)
             self.rewritten.append(
-                f"the default branch of {self.repository.name} is {self.branch} now, and no more {lines[0]}; its "
+                f"the default branch of {self.repository.name} is {self.branch} now, and no longer {lines[0]}; its "
                 "history stays"
             )
         known = set(lines)

@@ -104,7 +104,7 @@ def find_repository_name(
     if not configured:
         return repository_name(stated) if stated else _only_stored(stored)
     raise InputError(
-        f"the results belong to {stated!r}, which is none of the repositories here"
+        f"the results belong to {stated!r}, which is not a repository here"
         if stated
         else "the results do not say which repository they belong to",
         remedy="Name it with --repository, or add the address to addresses in knickpoint.toml: "

@@ -215,7 +215,7 @@ _CONTRADICTION = Problem(
 )
 
 _SHUFFLED: Final = Problem(
-    "the file names its commits in an order that is not that of their times, and its order counts",
+    "the order of the commits in the file is not that of their times; the order of the file counts",
     remedy="Give each row the time of its commit in a column commit_time, or name the git repository in "
     "knickpoint.toml.",
     severity=Severity.WARNING,
@@ -375,8 +375,8 @@ class ResultCommits:
         lines = self.store.commits.lines(self.repository)
         if name and not self.branch and lines and lines[0] not in {name, *MAIN_BRANCHES}:
             yield Problem(
-                f"the default line is that of the branch {lines[0]!r}, whose results came first, so that those of "
-                f"{name!r} stand on it, too",
+                f"the default line is that of the branch {lines[0]!r}, whose results came first, so those of {name!r} are "
+                "on it, too",
                 remedy=f'Say which it is in knickpoint.toml: branch = "{name}" under [repositories.{self.repository.name}]; then import the'
                 " results of both into a new store.",
                 severity=Severity.WARNING,
@@ -388,8 +388,8 @@ class ResultCommits:
         latest = max((commit for commit in commits if commit.has_time), key=lambda commit: commit.time, default=None)
         if latest is not None and latest.time > datetime.now(UTC) + MOST_AHEAD:
             yield Problem(
-                f"commit {latest.hash[:12]} has the time {latest.time:%Y-%m-%d %H:%M}, which is yet to come, so that it stays the newest"
-                " of its line until then",
+                f"commit {latest.hash[:12]} has a time in the future, {latest.time:%Y-%m-%d %H:%M}, and stays the newest of its line until"
+                " then",
                 remedy="Correct the clock, or the column of the time, and import the file again.",
                 severity=Severity.WARNING,
             )

@@ -244,7 +244,7 @@ def _machine_warning(store: Store, resolved: ResolvedRuns, receipts: Sequence[Re
         yield Problem(
             f"{counted(known.size, 'trace comes', 'traces come')} from another machine than before: {changes}",
             where=resolved.read.file.source,
-            remedy="If both go on, tell them apart by a param, as in --param machine=NAME.",
+            remedy="If both continue, tell them apart by a param, as in --param machine=NAME.",
             severity=Severity.WARNING,
         )
 

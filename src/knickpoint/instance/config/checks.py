@@ -113,9 +113,9 @@ def check_ci_jobs(config: Config, path: Path) -> None:
         same = kinds.setdefault(section.issuer_or_default, section)
         if same.kind is not section.kind:
             raise ConfigError(
-                f"[ci_jobs.{same.name}] has the same issuer for {same.kind.value}",
+                f"[ci_jobs.{same.name}] uses this issuer with the kind {same.kind.value}",
                 where=where,
-                remedy="Give each issuer the kind that it is.",
+                remedy="Correct kind or issuer.",
             )
 
 
@@ -135,7 +135,9 @@ def _check_refs(section: CiJobSettings, where: str) -> None:
     for ref in section.refs:
         if not ref.startswith("refs/"):
             raise ConfigError(
-                f"{ref!r} fits no ref", where=where, remedy=f"Give the full name, as in refs/heads/{ref or 'main'}."
+                f"{ref!r} is not a full ref",
+                where=where,
+                remedy=f"Give the full name, as in refs/heads/{ref or 'main'}.",
             )
 
 
@@ -143,7 +145,7 @@ def _check_repositories(section: CiJobSettings, config: Config, where: str) -> N
     for repository in section.repositories:
         if repository not in config.repositories:
             raise ConfigError(
-                f"{repository!r} is none of the repositories of this file",
+                f"{repository!r} is not a repository of this file",
                 where=where,
                 remedy=f"Correct the name, or add a section [repositories.{repository}].",
             )

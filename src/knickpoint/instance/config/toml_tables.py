@@ -26,7 +26,7 @@ Section = TypeVar("Section")
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PERCENT: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*", re.ASCII)
-_PLAIN: Final = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+_PLAIN: Final = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f\s](?:[^\x00-\x1f\x7f]*[^\x00-\x1f\x7f\s])?")
 
 
@@ -75,7 +75,7 @@ def _check_texts(value: Any, key: str, file: str) -> None:
     for name, text in texts.items():
         if not isinstance(text, str):
             where = f"{key}.{name}".rstrip(".")
-            raise ConfigError(f"{where} is not a text", where=file, remedy="Put it in quotes.")
+            raise ConfigError(f"{where} is not a string", where=file, remedy="Put it in quotes.")
 
 
 def _unknown(key: str, value: Any, names: list[str], file: str, section: str) -> ConfigError:

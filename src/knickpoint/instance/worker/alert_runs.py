@@ -197,7 +197,7 @@ class AlertRuns:
         if summary.unwatched:
             self.announce(f"{unwatched_text(summary.unwatched)}. {REWATCH}")
         self.announce(
-            f"looked at {counted(summary.traces, 'trace')}: {counted(summary.new, 'new change point')}, "
+            f"checked {counted(summary.traces, 'trace')}: {counted(summary.new, 'new change point')}, "
             + counted(found, "new change")
             + (f", and {summary.history_changes:,} that are history" if summary.history_changes else "")
         )

@@ -1,6 +1,6 @@
 """Send messages as JSON to an address, signed, so that the receiver knows who sends and notices a repetition.
 
-The body and the headers are described in ``docs/guide/notifications.md``; :data:`PAYLOAD_VERSION` grows when a field
+The body and the headers are described in ``docs/guide/webhooks.md``; :data:`PAYLOAD_VERSION` grows when a field
 changes its meaning or goes away. A further field does not change it.
 """
 

@@ -85,7 +85,7 @@ def get_alert_quality(
     instance: RequestInstance,
     cache: Cache,
     *,
-    since: Annotated[AwareDatetime | None, Query(description="Only findings made from this time on.")] = None,
+    since: Annotated[AwareDatetime | None, Query(description="Only findings made since this time.")] = None,
     until: Annotated[AwareDatetime | None, Query(description="Only findings made before this time.")] = None,
 ) -> Response:
     """Measure the alerts by what people decided: the table of alerts, labels in doubt, noisiest traces, proposals."""

@@ -143,7 +143,9 @@ _REVISION = (
 Changed = Annotated[bool, Query(description="List only what regressed or improved.")]
 BySuite = Annotated[
     bool,
-    Query(description="List the traces by suite: by the first usual param that parts them, as `suite` or `group`."),
+    Query(
+        description="List the traces by suite: by the first usual param that divides them, such as `suite` or `group`."
+    ),
 ]
 BaseRevision = Annotated[str, Query(max_length=1000, description=f"The commit to compare with. {_REVISION}")]
 HeadRevision = Annotated[str, Query(max_length=1000, description=f"The new commit. {_REVISION}")]
@@ -173,7 +175,7 @@ def get_comparison(
     query: Selected = "",
     summary: Compared = "median",
     values: Annotated[
-        int, Query(ge=1, le=MOST_VALUES, description="How many of its newest values up to the head stand for it.")
+        int, Query(ge=1, le=MOST_VALUES, description="How many of its newest values up to the head represent it.")
     ] = 3,
     changed: Changed = False,
     by_suite: BySuite = False,

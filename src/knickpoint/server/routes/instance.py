@@ -53,7 +53,7 @@ def get_overview(
     instance: RequestInstance,
     cache: Cache,
     *,
-    since: Annotated[AwareDatetime, Query(description="Count what was announced from this time on.")],
+    since: Annotated[AwareDatetime, Query(description="Count what was announced since this time.")],
     repository: Annotated[str, Query(description="Name of the repository; all of them without it.")] = "",
 ) -> Response:
     """Return the announcements since a time, what waits for people, what fails, and the largest open regressions."""
@@ -88,7 +88,10 @@ def get_trends(
     line: LineName = "",
     query: Annotated[str, Query(max_length=2000, description="Which traces. Default: all.")] = "",
     by: Annotated[
-        str, Query(max_length=200, description="The param that parts them. Default: the first usual one, as `suite`.")
+        str,
+        Query(
+            max_length=200, description="The param that divides them. Default: the first usual one, such as `suite`."
+        ),
     ] = "",
     commits: Annotated[int, Query(ge=10, le=1000, description="How many of the newest commits.")] = 250,
 ) -> Response:

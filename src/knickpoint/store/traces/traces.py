@@ -249,7 +249,7 @@ class Traces:
         wanted = np.asarray(ids, dtype=np.int64).tolist()
         missing = next((number for number in wanted if number not in found), None)
         if missing is not None:
-            raise AbsentError(f"there is no trace {missing}", remedy="Ask for the ids anew.")
+            raise AbsentError(f"there is no trace {missing}", remedy="Request the ids again.")
         return [found[number].trace for number in wanted]
 
     def owned(self, ids: Sequence[int] | NDArray[np.int64], *, kept: bool = True) -> dict[int, OwnedTrace]:

@@ -173,7 +173,7 @@ def _steadiness(runs: Sequence[AlertRun]) -> _Steadiness:
 def _problems(failure: str, counted: _Findings, steadiness: _Steadiness, minimum_effect: float) -> Iterator[str]:
     """Yield in words what is wrong with an alert that can run."""
     if failure:
-        yield f"could not run to its end at the last try: {failure}"
+        yield f"failed in its last run: {failure}"
     if not counted.traces:
         yield "its query matches no trace"
     if minimum_effect >= _HUGE_EFFECT:
@@ -181,9 +181,9 @@ def _problems(failure: str, counted: _Findings, steadiness: _Steadiness, minimum
             f"it reports only changes of {percent_text(minimum_effect)} and more (minimum_effect = {minimum_effect:g})"
         )
     if steadiness.compared >= _COMPARED and steadiness.share < _STEADY:
-        yield f"runs find only {figure_text(steadiness.share, '.0%')} of what the runs before found"
+        yield f"runs find only {figure_text(steadiness.share, '.0%')} of what earlier runs found"
     if counted.findings >= _ENOUGH and counted.wasted > _MOSTLY:
-        yield f"{figure_text(counted.wasted, '.0%')} of its findings were hidden or went away again"
+        yield f"{figure_text(counted.wasted, '.0%')} of its findings were hidden or disappeared"
 
 
 def _missing_line(store: Store, alert: Alert, repositories: Sequence[Repository]) -> Iterator[str]:
@@ -232,4 +232,4 @@ def _too_few_samples(store: Store, alert: Alert, repositories: Sequence[Reposito
         if most >= summary.fewest:
             return
     if most:
-        yield f"{short_text(summary, most)}, as far as was looked"
+        yield f"{short_text(summary, most)}, as far as was examined"

@@ -338,11 +338,11 @@ def transition(before: ChainState, now: Members) -> Step | None:
 def reason_unsent(before: ChainState, kind: AnnouncementKind, age: int) -> str:
     """Return the reason to tell nobody what a chain announces about a change of ``age`` values ago, else ""."""
     if kind.opens or kind is AnnouncementKind.PROVISIONAL:
-        return f"found {age} values after the change, and people are told within {NEW}" if age > NEW else ""
+        return f"found {age} values after the change; messages are sent within {NEW}" if age > NEW else ""
     if before.told is not before.said:
         return "what it follows was not sent"
     if kind in _CORRECTIONS and age > RECENT:
-        return f"the change was {age} values ago, and people are told of corrections within {RECENT}"
+        return f"the change was {age} values ago; corrections are sent within {RECENT}"
     return ""
 
 

@@ -318,7 +318,7 @@ def _limits(
         yield "no decisions about findings after the start: precision and recall are unknown"
     if not checkpoints.exact:
         yield (
-            f"traces were looked at after every {checkpoints.apart} commits: what came and went between, in a trace "
+            f"traces were judged after every {checkpoints.apart} commits: what came and went between, in a trace "
             "without another step, is not counted"
         )
     if left_out:

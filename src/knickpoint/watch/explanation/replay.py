@@ -177,7 +177,7 @@ class _Subject:
                 Candidate(
                     position, accepted=True, checks=(Check("its levels apart (standard errors)", each.numbers.score),)
                 ),
-                "a member: it moved where others of its family step, which is asked at their places alone",
+                "a member: it moved where others of its family step, and is judged at their places alone",
                 each,
             )
             for position, each in found

@@ -382,10 +382,10 @@ class LabelDoubt(Enum):
 
 
 _MEANINGS: Final[Mapping[LabelDoubt, str]] = {
-    LabelDoubt.ACKNOWLEDGED_WITHOUT_TICKET: "acknowledged, and no ticket follows it",
+    LabelDoubt.ACKNOWLEDGED_WITHOUT_TICKET: "acknowledged, without a ticket",
     LabelDoubt.HIDDEN_WITH_TICKET: "hidden as noise, and a ticket is about it",
     LabelDoubt.ACKNOWLEDGED_GONE: "acknowledged, and later data no longer show it",
-    LabelDoubt.HIDDEN_GONE: "hidden, and later data took it back anyway",
+    LabelDoubt.HIDDEN_GONE: "hidden, and gone from later data",
     LabelDoubt.ACKNOWLEDGED_WITHIN_NOISE: "acknowledged, and smaller than the deviation of single values",
     LabelDoubt.MIXED: "of a change in which some findings count as real and others as noise",
 }

@@ -144,7 +144,7 @@ def _health(trace: CanaryTrace, machine: str, walked: _Machine) -> CanaryHealth:
     if episodes >= _FEWEST_EPISODES and episodes > _MOST_EPISODES * judged:
         useless = f"it moved and came back {episodes} times in {judged} commits"
     elif noise > _MOST_NOISE:
-        useless = f"its values stray by {figure_text(noise, '.0%')} of their level"
+        useless = f"its values scatter by {figure_text(noise, '.0%')} of their level"
     return CanaryHealth(trace, machine, judged, episodes, noise, useless)
 
 

@@ -305,7 +305,7 @@ def _beside_file(found: JudgedBenchmark, history: FileHistory) -> JudgedBenchmar
     reason, conditional = found.reason, found.conditional
     if history.by_samples and found.verdict in {Verdict.REGRESSED, Verdict.IMPROVED} and found.past:
         again = "" if conditional else "; measure again to confirm"
-        reason += f"{again}; samples of the base stand for runs, which are too few"
+        reason += f"{again}; samples of the base replace runs, which are too few"
         conditional = True
     if found.verdict is Verdict.NO_DATA and found.new and len(found.past) < FEWEST:
         reason = f"{history.name} has {counted(len(found.past), 'value')} of it, and a verdict needs {FEWEST}: runs, or samples of runs"

@@ -175,7 +175,7 @@ def _run(search: Search, *, resume: bool) -> BisectionAnswer:
             view.close()
             kept = sum(entry.result is not None for entry in journal.load())
             click.echo(
-                f"Interrupted; kept: {counted(kept, 'finished probe')}. To go on:\n  {search.command_line(resume=True)}",
+                f"Interrupted; kept: {counted(kept, 'finished probe')}. To resume:\n  {search.command_line(resume=True)}",
                 err=True,
             )
             raise click.exceptions.Exit(INTERRUPTED) from None

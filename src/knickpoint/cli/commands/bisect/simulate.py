@@ -95,17 +95,17 @@ _COLUMNS: Final = (
     type=click.Choice([ScheduleMode.EACH.value, ScheduleMode.EVERY.value]),
     default="every",
     show_default=True,
-    help="Measure each commit, or one of every so many.",
+    help="Measure each commit, or one commit of every batch.",
 )
 @click.option(
     "--schedule-commits",
     type=int,
     default=16,
     show_default=True,
-    help="With every: a commit is measured when so many are new,",
+    help="With every: new commits after which the newest is measured.",
 )
 @click.option(
-    "--schedule-minutes", type=float, default=60.0, show_default=True, help="or when the oldest one has waited so long."
+    "--schedule-minutes", type=float, default=60.0, show_default=True, help="With every: longest wait of a new commit."
 )
 @click.option("--other-probes-per-hour", type=float, default=0.0, help="Other measurements that the pool makes first.")
 @click.option(

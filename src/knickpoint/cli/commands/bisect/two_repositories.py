@@ -149,7 +149,7 @@ def _run(search: Search, also: _Also, *, resume: bool) -> TwoRepositoriesAnswer:
         try:
             return coordinate_two(bisection, other, pool, journal_of)
         except KeyboardInterrupt:
-            click.echo(f"Interrupted. To go on:\n  {search.command_line(resume=True)}", err=True)
+            click.echo(f"Interrupted. To resume:\n  {search.command_line(resume=True)}", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
 
 

@@ -80,7 +80,7 @@ def _rows_of(series: NamedSeries, keys: list[float], texts: list[str]) -> tuple[
     numbers = is_number(series.positions[0])
     if not all(texts) or any(is_number(text) is not numbers for text in texts):
         raise InputError(
-            f"the releases are {', '.join(texts)} where the positions are like {series.positions[0]}",
+            f"the releases are {', '.join(texts)}, but positions look like {series.positions[0]}",
             where=f"--set releases, series {series.id!r}",
             remedy="Give positions of the file with commas in between, such as releases=pos:120,180.",
         )

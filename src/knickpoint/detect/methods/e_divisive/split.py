@@ -94,7 +94,7 @@ def check_settings(method: str, settings: SearchSettings, test: str) -> None:
     if settings.maximum_steps is not None and settings.maximum_steps < 0:
         refuse_parameter(method, f"maximum_steps is {settings.maximum_steps}", "Give 0 or more, or none.")
     if test == "none" and settings.maximum_steps is None:
-        refuse_parameter(method, "without a test there is no end to the splits", "Give maximum_steps, too.")
+        refuse_parameter(method, "without a test the splits never end", "Give maximum_steps, too.")
 
 
 def rescaled(split: ExaminedSplit, unit: float, alpha: float) -> ExaminedSplit:

@@ -61,7 +61,7 @@ def _rule_of(kind: Kind, threshold: float | None, rule: str) -> Rule:
     bound = DEFAULT_BOUNDS.get(kind) if threshold is None else threshold
     if bound is None:
         raise InputError(
-            f"the kind {kind} has no threshold by default, for it is in the unit of the series",
+            f"the kind {kind} has no default threshold, because it is in the unit of the series",
             remedy="Give threshold, the smallest change (or, for const, the limit) in that unit.",
         )
     if not (math.isfinite(bound) and bound >= 0):
