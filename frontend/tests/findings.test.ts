@@ -148,7 +148,7 @@ test("the interval of a size is a share of the level before, or has the unit of 
   expect(intervalText(finding)).toBe("+20.0 % to +24.0 %");
   expect(intervalText({ ...finding, before_level: 0, low: -1 })).toBe("−1\u00a0ms to 3\u00a0ms");
   expect(certaintyText(finding)).toBe(
-    "With 95 % the change is +20.0 % to +24.0 %; the chance that its sign is right is 99.2 %.",
+    "The 95 % interval is +20.0 % to +24.0 %; the probability that its sign is right is 99.2 %.",
   );
 });
 

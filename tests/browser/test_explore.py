@@ -520,7 +520,7 @@ def test_a_formula_of_the_menu_can_be_changed_and_an_error_names_its_place(
     dialog = open_formula_menu(page, f"{many}/explore?query=suite%3Dfew")
     dialog.get_by_label("Compare with a second query").select_option("divided by")
     dialog.get_by_label("Second query", exact=True).fill("suite=")
-    dialog.get_by_role("button", name="Write it into the field").click()
+    dialog.get_by_role("button", name="Insert into the field").click()
     field = page.locator("#formula")
     expect(field).to_have_value('ave(filter("suite=few")) / ave(filter("suite="))')
     expect(field).to_be_focused()

@@ -408,7 +408,7 @@ def test_a_trace_whose_changes_are_of_medians_has_no_choice_of_samples(
 
 def test_keys_on_a_trace_link_a_ticket_write_a_note_and_assign(visit: Visit, trace: Callable[[str], int]) -> None:
     page = visit(f"/trace/{trace('parse')}?commit={SLOWER}")
-    asked = (("n", "Note", "Save"), ("i", "Who takes care", "Assign"), ("t", "Key or address", "Link"))
+    asked = (("n", "Note", "Save"), ("i", "Assignee", "Assign"), ("t", "Key or address", "Link"))
     for key, field, button in asked:
         page.keyboard.press(key)
         page.get_by_role("dialog").get_by_label(field).fill(f"PERF-{key}")

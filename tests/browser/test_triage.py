@@ -370,11 +370,11 @@ def test_a_ticket_takes_a_finding_off_the_list(visit: Visit) -> None:
 def test_a_finding_is_assigned_and_found_by_its_assignee(visit: Visit) -> None:
     page = visit("/triage")
     page.keyboard.press("i")
-    name = page.get_by_label("Who takes care of it")
+    name = page.get_by_label("Assignee; empty for nobody")
     expect(name).not_to_have_value("")
     name.fill("grace")
     page.get_by_role("button", name="Assign", exact=True).click()
-    expect(page.get_by_text("grace takes care of 2 change points")).to_be_visible()
+    expect(page.get_by_text("Assigned to grace: 2 change points")).to_be_visible()
     expect(groups(page).first).to_contain_text("grace")
     page.locator("#filter").fill("assignee:grace")
     expect(groups(page)).to_have_count(1)
@@ -383,7 +383,7 @@ def test_a_finding_is_assigned_and_found_by_its_assignee(visit: Visit) -> None:
 def test_a_name_that_is_typed_replaces_the_name_in_the_field(visit: Visit) -> None:
     page = visit("/triage")
     keys(page, "i")
-    field = page.get_by_label("Who takes care of it")
+    field = page.get_by_label("Assignee; empty for nobody")
     expect(field).to_be_focused()
     expect(field).not_to_have_value("")
     page.keyboard.type("grace@example.org")
@@ -525,7 +525,7 @@ def test_what_keeps_the_list_from_being_up_to_date_is_shown_above_it(page: Page,
 def test_notices_are_loaded_when_they_are_opened(browse: Visit) -> None:
     page = browse("/triage")
     page.get_by_text("Canaries that moved, benchmarks that stopped, directions that changed").click()
-    expect(page.get_by_text("No canary moved, no benchmark stopped, and no finding would turn.")).to_be_visible()
+    expect(page.get_by_text("No canary moved, no benchmark stopped, and no direction changed.")).to_be_visible()
 
 
 def test_an_alert_leads_to_all_its_changes_with_what_people_decided(visit: Visit) -> None:

@@ -43,7 +43,7 @@ class PublishedFiles {
   }
 
   private async load(name: string): Promise<Response> {
-    const remedy = "Load the page again; the pages may have been published anew.";
+    const remedy = "Load the page again; the pages may have been published again.";
     try {
       const response = await fetch(this.directory + name, { cache: "no-cache" });
       if (response.ok) return response;

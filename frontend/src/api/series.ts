@@ -1,4 +1,4 @@
-/** Decode the binary values of traces. The framing is described in docs/guide/dashboard.md. */
+/** Decode the binary values of traces. The framing is described in docs/guide/scripts.md. */
 
 export interface Series {
   /** Number of measured commits in the window; more than the points when they were thinned out. */

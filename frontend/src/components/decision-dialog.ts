@@ -173,7 +173,7 @@ function submitByKey(event: KeyboardEvent): void {
 
 function renderAssignee(name: string) {
   return html`<label class="field"
-    >Who takes care of it; empty for no one<input name="assignee" .defaultValue=${name} maxlength="200" autofocus
+    >Assignee; empty for nobody<input name="assignee" .defaultValue=${name} maxlength="200" autofocus
   /></label>`;
 }
 

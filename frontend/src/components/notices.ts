@@ -41,7 +41,7 @@ export class Notices extends PageElement {
     if (error) return errorNotice(error, () => this.notices.reload());
     if (!notices) return loadingNotice("Reading all values");
     if (notices.length === 0)
-      return html`<p class="faint">No canary moved, no benchmark stopped, and no finding would turn.</p>`;
+      return html`<p class="faint">No canary moved, no benchmark stopped, and no direction changed.</p>`;
     return html`<ul>
         ${notices.map(renderNotice)}
       </ul>

@@ -52,7 +52,7 @@ export function signInNotice(caller: Caller | undefined): TemplateResult {
 /** A proxy in front of the server should have signed the person in, or no sign-in is configured. */
 function noWayIn({ notice }: Caller): TemplateResult {
   return html`<div class="notice">
-    <h1>You are not known here</h1>
+    <h1>This server does not know you</h1>
     <p>${notice || "People sign in through the proxy in front of this server. Open the address of the proxy."}</p>
   </div>`;
 }

@@ -166,7 +166,7 @@ export function heldLine(held: string): TemplateResult | typeof nothing {
   if (!held) return nothing;
   return html`<div
     class="held indent"
-    title="Results at its place are quarantined. It is not announced until an outcome."
+    title="Results at its commit are quarantined. It is not announced before their outcome."
   >
     <span class="tag">held</span> <span>${held}</span>
   </div>`;

@@ -121,14 +121,14 @@ export function overText({ reference, over_reference: over }: Pick<Finding, "ref
 /** A chance from which on more digits say nothing. */
 const ALMOST_CERTAIN = 0.9995;
 
-/** "With 95 % the change is +20.9 % to +24.7 %; the chance that its sign is right is 99.2 %."; "" where that is unknown. */
+/** "The 95 % interval is +20.9 % to +24.7 %; the probability that its sign is right is 99.2 %."; "" where that is unknown. */
 export function certaintyText(finding: Measured): string {
   const text = intervalText(finding);
   if (!text) return "";
   const { sign } = finding;
-  if (sign === null) return `With 95 % the change is ${text}.`;
+  if (sign === null) return `The 95 % interval is ${text}.`;
   const chance = sign > ALMOST_CERTAIN ? "more than 99.9 %" : `${(sign * 100).toFixed(1)} %`;
-  return `With 95 % the change is ${text}; the chance that its sign is right is ${chance}.`;
+  return `The 95 % interval is ${text}; the probability that its sign is right is ${chance}.`;
 }
 
 /** Why a finding is a change, in one plain sentence before the numbers. */

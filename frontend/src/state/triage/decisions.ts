@@ -88,7 +88,7 @@ async function sendDecision(
 
 function assignmentDone(assignee: string | undefined): string {
   if (assignee === undefined) return "Wrote a note on";
-  return assignee ? `${assignee} takes care of` : "Assigned to no one:";
+  return assignee ? `Assigned to ${assignee}:` : "Assigned to nobody:";
 }
 
 /** Show why a decision was not recorded. */

@@ -109,14 +109,14 @@ function renderVerdicts({ verdicts, verdicts_total }: CommitReport) {
   if (verdicts.length === 0) return nothing;
   const common = commonParams(verdicts.map(({ trace }) => trace.params));
   return html`<section class="part">
-    <h2>Values that stand out</h2>
+    <h2>Outlying values</h2>
     <p class="faint">
       They are the newest of their traces and lie outside of the noise of the level before. Later values decide whether
       the level changed.
     </p>
     ${saidOnce(verdicts[0]?.trace.params, common)}
     <div class="wide">
-      <table class="records" aria-label="Values that stand out">
+      <table class="records" aria-label="Outlying values">
         <thead>
           <tr>
             <th scope="col">Verdict</th>

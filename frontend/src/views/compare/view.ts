@@ -299,7 +299,7 @@ export class CompareView extends PageElement {
           ${summary === "median" ? nothing : html`The ${summary} of the samples of each run is compared.`}
           ${
             first.by_samples
-              ? "The base has too few runs to know how they differ, so its samples stand for them: measure again to confirm."
+              ? "The base has too few runs to know how they differ, so its samples replace them: measure again to confirm."
               : nothing
           }
         </p>

@@ -62,7 +62,7 @@ export class FormulaDialog extends PageElement {
         <output class="formula-written" aria-label="Formula"><code>${this.formula}</code></output>
         <div class="dialog-actions">
           <button type="button" class="button quiet" @click=${() => this.dialog?.close()}>Cancel</button>
-          <button class="button" name="write">Write it into the field</button>
+          <button class="button" name="write">Insert into the field</button>
           <button class="button primary" name="plot">Plot</button>
         </div>
       </form>

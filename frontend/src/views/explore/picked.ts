@@ -29,11 +29,7 @@ export function renderPicked(context: ExploreContext, graph: Graph) {
           ? html`<a href=${routeUrl(traceRoute(line.id, { commit: position }))}>${longName(line.label)}</a>`
           : html`<code>${line.label}</code>`
       }
-      <button
-        class="icon tiny"
-        aria-label="Put the line back among the others"
-        @click=${() => context.pick(graph, undefined)}
-      >
+      <button class="icon tiny" aria-label="Stop highlighting the line" @click=${() => context.pick(graph, undefined)}>
         ×
       </button>
       ${renderLineMenu(context, graph, line)}

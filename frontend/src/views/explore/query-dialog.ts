@@ -15,8 +15,8 @@ export function renderQueryDialog(context: ExploreContext, onClose: () => void) 
       ${renderQueryField(context, "query-built")} ${renderQueryError(context, "query-built-error")}
     </div>
     <p class="second">
-      A tick selects a value, ≠ leaves it out. Behind each value stands how many traces have it among those that the
-      rest of the query finds.
+      A tick selects a value, ≠ leaves it out. The number behind a value counts the traces that have it, among those
+      that the rest of the query finds.
     </p>
     <div class="query-facets" aria-label="Params">${renderFacets(context, { whole: true })}</div>
     <div class="dialog-actions">

@@ -271,7 +271,7 @@ export class ExploreView extends PageElement implements KeyboardActions, Explore
         }),
       );
       this.updateRoute({ ...shortened(this.route, ids), query: "" }, "replace");
-      showToast({ text: "The address of this page is short now. It stands for these traces and formulas for good." });
+      showToast({ text: "The address of this page is short now, and always leads to these traces and formulas." });
     });
   }
 

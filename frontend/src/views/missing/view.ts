@@ -96,7 +96,7 @@ export class MissingView extends PageElement {
             <th scope="col">Old</th>
             <th scope="col">New</th>
             <th scope="col">Names alike</th>
-            <th scope="col">Values alike</th>
+            <th scope="col">Similar values</th>
             <th scope="col">Probability</th>
             <th scope="col"></th>
           </tr>
@@ -108,7 +108,7 @@ export class MissingView extends PageElement {
                 <td data-label="Old">${traceLink(each.old)}</td>
                 <td data-label="New">${traceLink(each.new)}</td>
                 <td data-label="Names alike">${percent(each.name_likeness)}</td>
-                <td data-label="Values alike">${percent(each.value_likeness)}</td>
+                <td data-label="Similar values">${percent(each.value_likeness)}</td>
                 <td data-label="Probability">${percent(each.probability)}</td>
                 <td>
                   ${

@@ -32,7 +32,7 @@ interface Figure {
 export function renderFigures(overview: Overview, notices: readonly Notice[] | undefined, route: OverviewRoute) {
   const figures = figuresOf(overview, notices, route.repository);
   if (figures.length === 0) return nothing;
-  return html`<ul class="figures" aria-label="What happened and what waits">
+  return html`<ul class="figures" aria-label="What happened, and what is waiting">
     ${figures.map(
       ({ label, number, href, urgent, note }) =>
         html`<li class=${urgent && number > 0 ? "urgent" : ""}>

@@ -194,7 +194,7 @@ export class OverviewView extends PageElement {
 function renderEmpty() {
   return html`<div class="notice">
     <h1>There are no results yet</h1>
-    <p>Import some, and let the alerts look at them:</p>
+    <p>Import some, then run the alerts:</p>
     <pre class="commands">
 knick import results.json
 knick run</pre>

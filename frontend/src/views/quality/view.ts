@@ -164,7 +164,7 @@ function renderNoisiest({ noisiest }: AlertQuality) {
           <th scope="col" class="number">Gone</th>
           <th scope="col" class="number">Of all hidden</th>
           <th scope="col" class="number">Up to here</th>
-          <th scope="col" class="number" title="That 20 new values could show, relative to the level">
+          <th scope="col" class="number" title="The smallest change visible in 20 new values, relative to the level">
             Smallest change
           </th>
         </tr>
