@@ -166,14 +166,6 @@ def test_whole_numbers_with_noise_are_not_exact() -> None:
     assert "exact values: changes" not in explain(values).facts
 
 
-def test_exact_values_stay_exact_as_a_history_grows() -> None:
-    for seed in (1, 3, 6):
-        draw = np.random.default_rng([20261129, seed])
-        changes = np.rint(draw.lognormal(3, 1.5, 480)) * draw.choice([-1, 1, 1], 480) * (draw.random(480) < 0.3)
-        values = 1e6 + np.cumsum(changes)
-        assert all("exact values: changes" in explain(values[:count]).facts for count in range(112, 481, 16))
-
-
 def share_found(shared: float, count: int, rest: float) -> float:
     """Return how often a step of 6 deviations is found 8 values before the end of noise in whole numbers, plus ``rest``.
 

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from tests.detect.flipping import flip, visits
 
-from knickpoint.detect import explain, find_steps, find_steps_many
+from knickpoint.detect import explain, find_steps
 from knickpoint.model.settlement import FindingKind
 
 
@@ -90,30 +89,6 @@ def test_a_vanished_level_is_a_change_of_the_modes() -> None:
     assert step.kind is FindingKind.MODE
     assert step.index == int(np.flatnonzero(values > 102.5)[-1]) + 1
     assert {check.name: check.value for check in step.evidence}["vanished levels"] == 1
-
-
-def _quick(seed: int, stay: int) -> NDArray[np.float64]:
-    """Return visits of one to five values to two levels, and a last one of ``stay`` values from the 120th on."""
-    lengths = [*np.random.default_rng(seed).integers(1, 6, 120).tolist()]
-    levels = np.repeat(100 + 5 * (np.arange(120) % 2), lengths)[:120]
-    return visits(seed, *((1, level) for level in levels.tolist()), (stay, float(levels[-1])))
-
-
-def test_a_level_that_stays_for_sixty_values_after_quick_flips_is_a_change_of_the_modes() -> None:
-    found = [find_steps(_quick(seed, 60)) for seed in range(20)]
-    assert (
-        sum(any(step.kind is FindingKind.MODE and abs(step.index - 120) <= 5 for step in each) for each in found) >= 18
-    )
-
-
-def test_quick_flips_that_go_on_are_no_finding() -> None:
-    assert sum(bool(find_steps(_quick(seed, 1))) for seed in range(20)) <= 1
-
-
-def test_many_series_that_flip_quickly_are_read_as_each_by_itself() -> None:
-    values = np.array([_quick(seed, 40) for seed in range(10)])
-    for row, steps in zip(values, find_steps_many(values), strict=True):
-        assert [(step.index, step.kind) for step in steps] == [(step.index, step.kind) for step in explain(row).steps]
 
 
 def test_a_lasting_change_of_the_shares_is_a_change_of_the_modes() -> None:

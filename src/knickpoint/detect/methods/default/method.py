@@ -30,7 +30,7 @@ from knickpoint.detect.methods.default.past import FIRST, Reading, is_far_below,
 from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
-from knickpoint.detect.patterns.modes.recognition import find_modes, quick_flips
+from knickpoint.detect.patterns.modes.recognition import find_modes
 from knickpoint.detect.patterns.pattern import Pattern, Recogniser, Subject, candidates_after, recognise
 from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps, stable_regions
@@ -133,9 +133,6 @@ def rejection_reason(score: float, acceptance: Acceptance, false_alarms: float) 
     )
 
 
-_QUICK: Final = 2.0
-"""Mean square of the noise, over that of normal noise, from which it may be quick flipping."""
-
 DRIFT_EFFECT: Final = 0.01
 """Share of the level that a drift moves it by until it is reported."""
 
@@ -230,9 +227,6 @@ def detect_default_many(
         calm[row] = is_far_below(searched.of(row), bounds[row])
     if noise:
         calm[:] = False
-    if modes:
-        for row in np.flatnonzero(calm & (searched.facts[:, 2] >= _QUICK)).tolist():
-            calm[row] = quick_flips(frame[row][held[row]]) is None
     if drift:
         whole = np.all((frame == np.rint(frame)) | ~held, axis=1)
         calm &= ~(whole | may_rise_or_fall(frame, searched.facts[:, 0], searched.facts[:, 1]))
@@ -293,10 +287,10 @@ def _pattern_of(
 ) -> Pattern:
     """Return the pattern that describes the kept steps together better than each by itself."""
     steps = _steps_of(values, series, found, acceptance, settings)
-    scale, phi, square, _ = found.facts
+    scale, phi, _, _ = found.facts
     search_again = _SearchAgain(values, series, acceptance, settings)
     subject = Subject(values, series, steps, scale, phi, search_again)
-    pattern = recognise(subject, _recognisers(settings, quick=square >= _QUICK) if patterns else ())
+    pattern = recognise(subject, _recognisers(settings) if patterns else ())
     if settings.noise and not pattern.flipping:
         pattern = _with_noise(pattern, find_noise_changes(values, series, pattern.steps, settings.false_alarms))
         # What the spread does not show, at half of the rate: one noise has both kinds of false alarms.
@@ -407,10 +401,10 @@ def _candidates_in(reading: Reading, false_alarms: float) -> tuple[Candidate, ..
     )
 
 
-def _recognisers(settings: _Settings, *, quick: bool) -> Iterator[Recogniser]:
+def _recognisers(settings: _Settings) -> Iterator[Recogniser]:
     """Yield what recognises patterns, in the order in which it is asked."""
     if settings.modes:
-        yield partial(find_modes, quick=quick)
+        yield find_modes
     if settings.drift:
         yield partial(recognise_exact, effect=settings.drift_effect)
         yield partial(recognise_drift, effect=settings.drift_effect)

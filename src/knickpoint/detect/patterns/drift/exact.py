@@ -31,25 +31,13 @@ Floats = NDArray[np.float64]
 _FEWEST: Final = 8
 """Changes that define what is usual; with fewer, none is unusual."""
 
-_RETURNS: Final = -0.35
-"""Autocorrelation of changes below which they return to levels: that of independent noise is -0.5."""
-
-_BLOCK: Final = 16
-_FEWEST_BLOCKS: Final = 4
-"""Values of a block, within which noise is told from values whose changes add up, and how many blocks that takes."""
-
-_NOISY: Final = 0.4
-_EXACT: Final = 0.3
-"""Mean ratio of the blocks above which values become noise, and below which noise becomes exact values again.
-
-The ratio is the squares of changes over twice the squares around the mean of a block, at most 1: 0.9 for independent
-noise, 0.6 for noise with an autocorrelation of 0.5, 0.2 to 0.3 for values whose changes add up.
-"""
+_RETURNS: Final = -0.15
+"""Autocorrelation of changes below which they are noise around a level: that of independent noise is -0.5."""
 
 _LEVEL_LENGTH: Final = 15
 """Values for each level that is allowed when the values are compared with noise around levels; two levels at least."""
 
-_NOISY_LEVELS: Final = 0.25
+_NOISY: Final = 0.25
 """Squares of changes over twice the squares within levels from which values are noise around these levels.
 
 For independent noise it is 1, for noise with an autocorrelation of 0.5 it is 0.5. Values whose changes add up move away
@@ -97,7 +85,7 @@ def recognise_exact(subject: Subject, effect: float) -> Pattern | None:
     """
     values = subject.series.values
     changes = _changes_of(values)
-    if changes is None or _is_noise(subject):
+    if changes is None or _is_noise_around_levels(subject):
         return None
     usual = np.append(0.0, np.cumsum(np.where(changes.unusual, 0.0, changes.sizes)))
     steps = _steps(subject, values - usual, changes)
@@ -140,37 +128,11 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
 
 
-def _is_noise(subject: Subject) -> bool:
-    """Return True if whole values are noise: the changes within fixed blocks return rather than add up.
-
-    A few changes of noise may happen not to return, and those of noise that neighbours share return late: where noisy
-    values are whole, such as nanoseconds, their changes alone do not tell (von Neumann's ratio, 1941, within blocks).
-    A change that outweighs all others of a block is a step, and left out. The blocks are counted from the first value,
-    and a reading takes more to change than it took: later values rarely turn exact values into noise.
-    """
-    values = subject.series.values
-    if values.size < _FEWEST_BLOCKS * _BLOCK:
-        return _is_noise_between_steps(subject)
-    blocks = values[: values.size // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
-    changes = np.diff(blocks, axis=1)
-    powers = np.square(changes)
-    steps = (2 * powers.max(axis=1) > powers.sum(axis=1)) & (np.count_nonzero(changes, axis=1) >= _FEWEST)
-    changes[steps, powers[steps].argmax(axis=1)] = 0.0
-    within = np.cumsum(changes, axis=1)
-    around = np.insert(within, 0, 0.0, axis=1) - (within.sum(axis=1) / _BLOCK)[:, None]
-    squares, powers = np.square(around).sum(axis=1), np.square(changes).sum(axis=1)
-    moving = squares > 0
-    ratios = np.minimum(powers[moving] / (2 * squares[moving]), 1.0)
-    noisy = False
-    for mean in (np.cumsum(ratios) / np.arange(1, ratios.size + 1)).tolist():
-        noisy = mean > (_EXACT if noisy else _NOISY)
-    return noisy
-
-
-def _is_noise_between_steps(subject: Subject) -> bool:
+def _is_noise_around_levels(subject: Subject) -> bool:
     """Return True if levels between the strongest steps explain the values better than changes that add up.
 
-    A few values have too few blocks to tell.
+    A few changes of noise may happen not to return, and those of noise that neighbours share return late: where noisy
+    values are whole, such as nanoseconds, their changes alone do not tell (von Neumann's ratio, 1941, within levels).
     """
     values = subject.series.values
     most = max(1, values.size // _LEVEL_LENGTH)
@@ -180,7 +142,7 @@ def _is_noise_between_steps(subject: Subject) -> bool:
     within = sum(level.variance * (level.measured - 1) for level in levels if level is not None)
     changes = np.diff(values)
     changes[[place - 1 for place in places]] = 0.0
-    return float(changes @ changes) > _NOISY_LEVELS * 2 * within
+    return float(changes @ changes) > _NOISY * 2 * within
 
 
 def _steps(subject: Subject, jumping: Floats, changes: _Changes) -> list[Found]:

@@ -24,14 +24,7 @@ from knickpoint.detect.patterns.modes.changes import (
     relocate,
     without_modes,
 )
-from knickpoint.detect.patterns.modes.regimes import (
-    Regime,
-    Visits,
-    divide_visits,
-    find_quick_visits,
-    find_visits,
-    sort_again,
-)
+from knickpoint.detect.patterns.modes.regimes import Regime, Visits, divide_visits, find_visits, sort_again
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.settlement import FindingKind
@@ -108,17 +101,13 @@ class _Modes:
     log_odds: float
 
 
-def find_modes(subject: Subject, *, quick: bool) -> Pattern | None:
-    """Return the changes of the modes of a series that flips between levels; None where it does not.
-
-    ``quick`` says whether it may leave its levels too soon for the search to find steps.
-    """
+def find_modes(subject: Subject) -> Pattern | None:
+    """Return the changes of the modes of a series that flips between levels; None where it does not."""
+    if not levels_recur(subject.steps):
+        return None
     values = subject.series.values
     breaks = np.searchsorted(subject.series.rows, [step.index for step in subject.steps]).tolist()
-    if levels_recur(subject.steps):
-        modes = _modes_of(values, breaks)
-    else:
-        modes = _quick_modes(values) if quick and len(breaks) < _FEWEST_STEPS else None
+    modes = _modes_of(values, breaks)
     if modes is None:
         return None
     return Pattern(
@@ -149,21 +138,6 @@ def _modes_of(values: Floats, breaks: Sequence[int]) -> _Modes | None:
             return None
     regimes = relocate(values, visits, found.regimes)
     return _Modes(visits, regimes, compare_regimes(values, visits, regimes), found.log_odds)
-
-
-def quick_flips(values: Floats) -> Visits | None:
-    """Return the visits of ``values`` (1-D, finite) that go to and fro between two clear levels; None of others."""
-    visits = find_quick_visits(values)
-    return visits if visits is not None and visits.returns >= _MANY_RETURNS else None
-
-
-def _quick_modes(values: Floats) -> _Modes | None:
-    """Return the modes of ``values`` that leave two clear levels too soon for the search to find steps."""
-    visits = quick_flips(values)
-    found = None if visits is None else divide_visits(visits, _LEAST_ODDS)
-    if visits is None or found is None:
-        return None
-    return _Modes(visits, found.regimes, compare_regimes(values, visits, found.regimes), found.log_odds)
 
 
 def _may_flip(visits: Visits, steps: int) -> bool:
@@ -260,7 +234,7 @@ def _built(subject: Subject, flat: Floats, found: dict[int, _Description]) -> tu
     built = build_steps(
         whole,
         subject.series.rows[places].tolist(),
-        method="default",
+        method=subject.steps[0].method,
         scores=[found[place].score for place in places],
         evidence=[found[place].evidence for place in places],
     )

@@ -38,13 +38,6 @@ _FURTHEST: Final = 4.5
 It is less than two switches, so a lone spike is not a visit, and more than one, so two values in a row are.
 """
 
-_CLEAR: Final = 6.0
-"""Distance of two levels, in the same unit, from which a lone value at one of them is a visit."""
-
-_LEAST_SHARE: Final = 0.1
-_FEWEST_VALUES: Final = 6
-"""Values of such a level at least, as a share of all and as a number: fewer are outliers."""
-
 _ROUNDING: Final = 1e-9
 """Noise below this share of the values is rounding."""
 
@@ -86,27 +79,6 @@ def find_visits(values: Floats, breaks: Sequence[int]) -> Visits | None:
     return _visits(values, levels, noise)
 
 
-def find_quick_visits(values: Floats) -> Visits | None:
-    """Sort ``values`` (1-D, finite) into the two levels on both sides of the largest gap between them.
-
-    None where the levels are not clear: then it takes steps of a search to tell them. A value far from both belongs to
-    the visit before it.
-    """
-    ordered, fewest = np.sort(values), max(_FEWEST_VALUES, round(_LEAST_SHARE * values.size))
-    gaps = np.diff(ordered)[fewest - 1 : values.size - fewest]
-    if not gaps.size:
-        return None
-    first = fewest + int(np.argmax(gaps))
-    levels = np.array([median_of(ordered[:first]), median_of(ordered[first:])])
-    labels = (values >= ordered[first]).astype(np.int64)
-    away = np.abs(values - levels[labels])
-    noise = _at_least_rounding(values, MAD * median_of(away))
-    if gaps[first - fewest] < _SEPARATION * noise or levels[1] - levels[0] < _CLEAR * noise:
-        return None
-    labels = labels[np.maximum.accumulate(np.where(away > _FURTHEST * noise, 0, np.arange(values.size)))]
-    return _visits_of(labels, levels, noise)
-
-
 def sort_again(values: Floats, visits: Visits, levels: Sequence[tuple[float, int]]) -> Visits | None:
     """Sort ``values`` again, into better ``levels`` (each with how many values it has) than those of ``visits``.
 
@@ -122,12 +94,8 @@ def _visits(values: Floats, levels: Floats, noise: float) -> Visits | None:
     if levels.size > MOST_LEVELS:
         return None
     labels, levels = sort_into_modes(values, levels, noise, _FURTHEST, _SWITCH, _ROUNDS)
-    return _visits_of(labels, levels, noise)
-
-
-def _visits_of(labels: Places, levels: Floats, noise: float) -> Visits:
     starts = np.append(0, np.flatnonzero(labels[1:] != labels[:-1]) + 1)
-    return Visits(labels, levels, noise, starts, np.diff(starts, append=labels.size), labels[starts])
+    return Visits(labels, levels, noise, starts, np.diff(starts, append=values.size), labels[starts])
 
 
 def _at_least_rounding(values: Floats, noise: float) -> float:
