@@ -70,7 +70,8 @@ def test_the_page_of_the_default_method_has_the_figures_of_its_model() -> None:
     assert f"| `false_alarms` | {FALSE_ALARMS:g} |" in text
     assert f"described by {len(load_model().features)} numbers" in text
     assert f"lie {jump:g} deviations of the noise around it apart and chance makes at most {chance:g} such runs" in text
-    assert f"or {larger_jump:g} deviations and {larger_chance:g}. Certainty adds {CERTAIN:g} to the log-odds" in text
+    assert f"or {larger_jump:g} deviations and {larger_chance:g}" in text
+    assert f"**Certainty** adds {CERTAIN:g} to the log-odds" in text
 
 
 def test_the_page_of_verdicts_has_the_bounds_of_the_code() -> None:
