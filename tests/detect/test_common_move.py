@@ -228,6 +228,14 @@ def test_an_unknown_unit_with_an_exact_history_is_that_of_a_count() -> None:
     assert speed_sign("ms", Better.LOWER, [3, 3, 3, 4, 3]) == 1
 
 
+@pytest.mark.parametrize("machines", [1, 3])
+def test_moves_that_are_no_number_as_a_share_are_judged(machines: int) -> None:
+    apart = np.exp(200.0 * np.random.default_rng(1).standard_normal(6))
+    found = judged(apart, unlike=True, machines=machines)
+    assert Verdict.REGRESSED not in verdicts(found)
+    assert {each.detectable_relative for each in found.judgements} == {np.inf}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("machines", [3, 8])
 def test_a_machine_that_differs_in_each_benchmark_is_told_from_a_change_that_is_stated_as_detectable(

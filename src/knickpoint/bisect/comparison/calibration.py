@@ -23,7 +23,7 @@ from knickpoint.bisect.comparison.judgement import ComparisonRules, RoundsJudge
 from knickpoint.bisect.comparison.paired_values import OF_SHAPES, MeasuredValue, PairedValues
 from knickpoint.bisect.comparison.shapes import Modes
 from knickpoint.detect.family import judge_moves, speed_sign
-from knickpoint.detect.family.common_move import FEWEST_TOGETHER, common_moves
+from knickpoint.detect.family.common_move import FEWEST_TOGETHER, common_moves, share_of
 from knickpoint.detect.family.scale import common_variance
 from knickpoint.detect.outliers import student_quantile
 from knickpoint.model.errors import InputError
@@ -303,8 +303,8 @@ def rounded_up(share: float) -> float:
 _FEWEST_MACHINES: Final = 2
 _QUANTILE: Final = 0.9
 _POWERS: Final = (0.8, 0.95)
-_LARGEST: Final = 700.0
-"""Logarithm beyond which a change is not a number."""
+_LARGEST: Final = 350.0
+"""Logarithm of a simulated value at most: products of two are numbers."""
 
 _COMMITS: Final = 30
 _CHECKS: Final = 12
@@ -398,7 +398,7 @@ def join_machines(machines: Sequence[Machine], *, false_positives: float, limit:
     times = _times_detectable(noise[speeds], runs[speeds], sizes[speeds, 0], len(machines), error)
     sizes[speeds] = sizes[speeds] * times if times < math.inf else math.inf
     benchmarks = tuple(
-        _joined(machines, trace, _share(of_it), (_share(least), _share(more)), limit)
+        _joined(machines, trace, share_of(of_it), (share_of(least), share_of(more)), limit)
         for trace, of_it, (least, more) in zip(shared, noise.tolist(), sizes.tolist(), strict=True)
     )
     return JoinedMachines(benchmarks, tuple(np.exp(moves).tolist()))
@@ -446,7 +446,7 @@ def _times_detectable(noise: Array, runs: Array, sizes: Array, machines: int, er
         places = rng.integers(0, machines, _COMMITS)
         own = noise[rows, None] * rng.standard_normal((rows.size, machines + 1))
         logs = own[:, [*places, machines]] + runs[rows, None] * rng.standard_normal((rows.size, _COMMITS + 1))
-        values = np.exp(np.clip(logs, -_LARGEST / 2, _LARGEST / 2))
+        values = np.exp(np.clip(logs, -_LARGEST, _LARGEST))
         judged = judge_moves(
             values[:, :-1],
             list(values[:, -1:]),
@@ -476,10 +476,6 @@ def _joined(
     calibrated = [machine[trace] for machine in machines if _is_known(machine, trace)]
     worst = [_worst(machines, trace, name) for name in ("found_80", "between", "builds")]
     return JoinedBenchmark(trace, _state(calibrated, found[0], limit), len(calibrated), noise, *found, *worst)
-
-
-def _share(size: float) -> float:
-    return math.expm1(size) if size < _LARGEST else math.inf
 
 
 def _state(found: Sequence[CalibratedBenchmark], size: float, limit: float) -> BenchmarkState:

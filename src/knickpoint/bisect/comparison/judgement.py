@@ -29,6 +29,7 @@ from knickpoint.bisect.comparison.paired_values import (
     pair_round,
 )
 from knickpoint.bisect.comparison.shapes import Modes, sample_text
+from knickpoint.detect.family.common_move import share_of
 from knickpoint.model.errors import InputError
 from knickpoint.model.judged_benchmark import JudgedBenchmark
 from knickpoint.model.plain_text import counted
@@ -447,7 +448,7 @@ def _known(values: Sequence[float]) -> tuple[float, ...]:
 def _relative(values: PairedValues, difference: float) -> float:
     """Return a difference as a relative change; nan where the base is zero."""
     if values.logarithmic:
-        return math.expm1(difference) if difference < 700 else math.inf
+        return share_of(difference)
     centre = abs(values.centre())
     if not difference:
         return 0.0

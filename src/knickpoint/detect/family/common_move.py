@@ -49,6 +49,8 @@ _OF_MAD: Final = 1.4826
 _POWER: Final = 0.8
 """Share of the cases in which a change is found that is stated as detectable."""
 
+_LARGEST_MOVE: Final = 700.0
+
 _MAD_EFFICIENCY: Final = 0.37
 """Efficiency of the median absolute deviation beside the standard deviation of normal values (Rousseeuw, Croux 1993)."""
 
@@ -213,6 +215,11 @@ class _MoveTable:
         ]
 
 
+def share_of(move: float) -> float:
+    """Return a move, as the logarithm of a ratio, as a share of the level; infinite where that is no number."""
+    return math.expm1(move) if move < _LARGEST_MOVE else math.inf
+
+
 def common_moves(table: Array) -> Array:
     """Return the common move of each column of logarithms, by median polish; nan with fewer than five values."""
     enough = np.count_nonzero(~np.isnan(table), axis=0) >= FEWEST_TOGETHER
@@ -259,22 +266,19 @@ def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known:
         moved[:] = False
     if known and not moved.any():
         return usual
-    furthest = doubtful = power = 0.0
-    if moved.any() or not known:
-        scatter = _scatter(changes - common)
-        furthest = doubtful = _furthest(scatter, changes.size, options.false_positives)
-        if not known:
-            furthest = _furthest(scatter, changes.size, options.false_positives, _MAD_EFFICIENCY)
-            furthest *= _heavier(options.false_positives / changes.size) if machines < _SEVERAL else 1.0
-        power = student_quantile(_POWER, changes.size - 1) * scatter
+    scatter = _scatter(changes - common)
+    furthest = doubtful = _furthest(scatter, changes.size, options.false_positives)
+    if not known:
+        furthest = _furthest(scatter, changes.size, options.false_positives, _MAD_EFFICIENCY)
+        furthest *= _heavier(options.false_positives / changes.size) if machines < _SEVERAL else 1.0
     left = options.judge(levelled, table.new_without(common)).judgements
     apart = np.array([left[row].verdict in _CHANGED for row in table.rows]) & (np.abs(changes - common) > doubtful)
     parts = _Parts(
         left,
         _described(changes - reference, moved & ~apart, unlike=not known),
-        math.expm1(doubtful),
-        math.expm1(furthest),
-        power,
+        doubtful,
+        furthest,
+        student_quantile(_POWER, changes.size - 1) * scatter,
         known=known,
     )
     # On another machine, what does not depend on its speed is conditional, too.
@@ -290,9 +294,9 @@ def _apart(table: _MoveTable, options: _Options, usual: MoveJudgement, *, known:
 class _Parts:
     """What the new values do together, and the verdicts on what is ``left`` without it.
 
-    Up to the share ``least`` the scatter of the others hides what is left, and up to ``certain`` it may be the machine.
-    A change that exceeds the bars by ``power``, as logarithm, lies beyond them in four cases of five. The machine is
-    like that of the history if it is ``known``.
+    All distances are logarithms: up to ``least`` the scatter of the others hides what is left, up to ``certain`` it may
+    be the machine, and a change that exceeds the bars by ``power`` lies beyond them in four cases of five. The machine
+    is like that of the history if it is ``known``.
     """
 
     left: Sequence[Judgement]
@@ -327,16 +331,18 @@ class _Parts:
         if self.move.moved:
             own, common = (math.expm1(sign * move) for move in (distance, math.log1p(self.move.relative_size)))
             reason = f"{_percent(own)} beside the common move of {_percent(common)}: {reason}"
-        if verdict in _CHANGED and not abs(distance) > math.log1p(self.least):
+        if verdict in _CHANGED and not abs(distance) > self.least:
             verdict = Verdict.UNCHANGED
-            reason += f"; the others scatter around it, and more than {_percent(self.least)} would count"
-        elif verdict in _CHANGED and not abs(distance) > math.log1p(self.certain):
+            reason += f"; the others scatter around it, and more than {_percent(share_of(self.least))} would count"
+        elif verdict in _CHANGED and not abs(distance) > self.certain:
             verdict, conditional = Verdict.UNSTABLE, True
-            reason += f"; the history has no machine like it, and a machine may do up to {_percent(self.certain)}"
+            reason += (
+                f"; the history has no machine like it, and a machine may do up to {_percent(share_of(self.certain))}"
+            )
         # The history does not show how far the level of another machine is off; the scatter of the others does.
         reach = (left.high if sign > 0 else left.low) / left.centre - 1
-        bar = max(sign * reach, self.certain)
-        found_from = max(left.detectable_relative, math.expm1(math.log1p(bar) + self.power))
+        bar = max(math.log1p(sign * reach), self.certain)
+        found_from = max(left.detectable_relative, share_of(bar + self.power))
         return replace(
             before,
             verdict=verdict,
@@ -400,4 +406,4 @@ def _conditional(found: Judgement) -> Judgement:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:+.1f} %".replace("-", "−")
+    return f"{share * 100:+.1f} %".replace("-", "−") if math.isfinite(share) else "∞"
