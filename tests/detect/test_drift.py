@@ -236,3 +236,19 @@ def test_a_staircase_of_many_steps_is_judged_with_a_bounded_number_of_fits(
     assert len(find_steps(values)) > 50
     assert sum(places > 32 for places in fitted) <= 2  # what is old is read by itself
     assert len(fitted) < 250
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sizes_that_most_commits_leave_alone_are_exact_however_long_the_history(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    changes = np.where(draw.random(400) < 0.25, np.rint(np.exp(draw.normal(4, 1.5, 400))), 0)
+    values = 500_000 + np.cumsum(changes * draw.choice([1, 1, -1], 400))
+    for size in range(100, 401, 20):
+        assert "exact values: changes" in explain(values[:size]).facts
+
+
+@pytest.mark.parametrize("noise", [0.2, 0.3, 0.4])
+def test_rounded_noise_that_rarely_leaves_its_level_is_not_exact(noise: float) -> None:
+    for seed in range(10):
+        values = np.rint(100 + noise * np.random.default_rng(seed).normal(size=300))
+        assert "exact values: changes" not in explain(values).facts

@@ -32,7 +32,11 @@ _FEWEST: Final = 8
 """Changes that define what is usual; with fewer, none is unusual."""
 
 _RETURNS: Final = -0.15
-"""Autocorrelation of changes below which they are noise around a level: that of independent noise is -0.5."""
+_RARE_RETURNS: Final = -0.35
+"""Autocorrelation of changes below which they are noise around a level: that of independent noise is -0.5.
+
+Where most commits change nothing, some of the few changes are undone.
+"""
 
 _LEVEL_LENGTH: Final = 15
 """Values for each level that is allowed when the values are compared with noise around levels; two levels at least."""
@@ -70,11 +74,13 @@ _WANDERING: Final = 2.0
 class _Changes:
     """The changes of exact values from each value to the next, split by what is usual.
 
-    ``sizes`` are all changes, ``bound`` the largest usual one. ``unusual`` marks those beyond.
+    ``sizes`` are all changes, ``bound`` the largest usual one. ``unusual`` marks those beyond. ``rare`` says that most
+    commits change nothing, and most others lead to values that were not there before, unlike rounded noise.
     """
 
     sizes: Floats
     bound: float
+    rare: bool
     unusual: NDArray[np.bool_]
 
 
@@ -85,7 +91,7 @@ def recognise_exact(subject: Subject, effect: float) -> Pattern | None:
     """
     values = subject.series.values
     changes = _changes_of(values)
-    if changes is None or _is_noise_around_levels(subject):
+    if changes is None or not (changes.rare or _adds_up(subject)):
         return None
     usual = np.append(0.0, np.cumsum(np.where(changes.unusual, 0.0, changes.sizes)))
     steps = _steps(subject, values - usual, changes)
@@ -112,11 +118,12 @@ def _changes_of(values: Floats) -> _Changes | None:
     magnitudes = np.sort(np.abs(known)).tolist()
     middle, large = (_quantile(magnitudes, share) for share in (0.5, 0.9))
     clipped = np.clip(known, -large, large)
-    if float(clipped[1:] @ clipped[:-1]) <= _RETURNS * float(clipped @ clipped):
+    rare = 2 * known.size <= sizes.size and 2 * np.unique(values).size >= known.size
+    if float(clipped[1:] @ clipped[:-1]) <= (_RARE_RETURNS if rare else _RETURNS) * float(clipped @ clipped):
         return None
     large_share = _LARGE_SHARE * median_of(np.abs(values))
     bound = max(_LEAST_RATIO * middle, min(middle * (large / middle) ** _UNUSUAL, large_share))
-    return _Changes(sizes, bound, np.abs(sizes) > bound)
+    return _Changes(sizes, bound, rare, np.abs(sizes) > bound)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
@@ -128,8 +135,8 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     return high - (high - low) * (1 - part) if part >= 0.5 else low + (high - low) * part
 
 
-def _is_noise_around_levels(subject: Subject) -> bool:
-    """Return True if levels between the strongest steps explain the values better than changes that add up.
+def _adds_up(subject: Subject) -> bool:
+    """Return True if changes that add up explain the values better than levels between the strongest steps.
 
     A few changes of noise may happen not to return, and those of noise that neighbours share return late: where noisy
     values are whole, such as nanoseconds, their changes alone do not tell (von Neumann's ratio, 1941, within levels).
@@ -142,7 +149,7 @@ def _is_noise_around_levels(subject: Subject) -> bool:
     within = sum(level.variance * (level.measured - 1) for level in levels if level is not None)
     changes = np.diff(values)
     changes[[place - 1 for place in places]] = 0.0
-    return float(changes @ changes) > _NOISY * 2 * within
+    return float(changes @ changes) <= _NOISY * 2 * within
 
 
 def _steps(subject: Subject, jumping: Floats, changes: _Changes) -> list[Found]:
