@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.detect.flipping import flip, visits
 
-from knickpoint.detect import explain, find_steps
+from knickpoint.detect import explain, find_steps, find_steps_many
 from knickpoint.model.settlement import FindingKind
 
 
@@ -89,6 +90,45 @@ def test_a_vanished_level_is_a_change_of_the_modes() -> None:
     assert step.kind is FindingKind.MODE
     assert step.index == int(np.flatnonzero(values > 102.5)[-1]) + 1
     assert {check.name: check.value for check in step.evidence}["vanished levels"] == 1
+
+
+def _quick(seed: int, stay: int, first: int = 120) -> NDArray[np.float64]:
+    """Return ``first`` values of visits of one to five values to two levels, the last one with ``stay`` values more."""
+    lengths = np.random.default_rng(seed).integers(1, 6, first)
+    levels = np.repeat(100 + 5 * (np.arange(first) % 2), lengths)[:first]
+    return visits(seed, *((1, level) for level in levels.tolist()), (stay, float(levels[-1])))
+
+
+@pytest.mark.parametrize("stay", [30, 45, 60])
+def test_a_level_that_stays_for_thirty_values_after_quick_flips_is_a_change_of_the_modes(stay: int) -> None:
+    found = [find_steps(_quick(seed, stay)) for seed in range(20)]
+    near = [any(step.kind is FindingKind.MODE and abs(step.index - 120) <= 5 for step in each) for each in found]
+    assert sum(near) >= 17
+
+
+def test_quick_flips_that_go_on_are_no_finding() -> None:
+    assert sum(bool(find_steps(_quick(seed, 1))) for seed in range(20)) <= 1
+
+
+def test_a_second_level_that_two_of_five_values_visit_is_a_change_of_the_modes() -> None:
+    found = 0
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        values = 100 + draw.normal(size=120) + 8 * ((np.arange(120) >= 60) & (draw.random(120) < 0.4))
+        found += [step.kind for step in find_steps(values) if abs(step.index - 60) <= 8] == [FindingKind.MODE]
+    assert found >= 18
+
+
+def test_lone_outliers_are_no_second_level() -> None:
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        assert not find_steps(100 + draw.normal(size=120) + 10 * ((np.arange(120) >= 60) & (draw.random(120) < 0.08)))
+
+
+def test_many_series_that_flip_quickly_are_read_as_each_by_itself() -> None:
+    values = np.array([_quick(seed, 40) for seed in range(10)])
+    for row, steps in zip(values, find_steps_many(values), strict=True):
+        assert [(step.index, step.kind) for step in steps] == [(step.index, step.kind) for step in explain(row).steps]
 
 
 def test_a_lasting_change_of_the_shares_is_a_change_of_the_modes() -> None:

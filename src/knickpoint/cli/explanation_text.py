@@ -210,6 +210,7 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
     drifts = step.sighting.kind is FindingKind.DRIFT
     verb = "has drifted and is" if drifts else "is"
     yield f"{_name(explanation)} {verb} {moved} since {_commit_in_words(step.commit)}: {levels}{_share(numbers, unit)}."
+    yield from _of_values(step)
     if not numbers.after_level and numbers.before_level > 0 and read_unit(unit).dimension == "time":
         yield (
             "A time of exactly 0 may mean that the benchmark no longer does its work, or that it is too short for the "

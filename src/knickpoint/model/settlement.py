@@ -25,6 +25,11 @@ class FindingKind(Enum):
     MODE = "mode"
     NOISE = "noise"
 
+    @property
+    def changes_distribution(self) -> bool:
+        """Whether where the values lie tells more than their two levels."""
+        return self in {FindingKind.MODE, FindingKind.NOISE}
+
 
 class Certainty(Enum):
     """Whether later values may still move a finding or take it away."""

@@ -41,7 +41,7 @@ def finding_note(
     ``alerts`` are those in force, ``values`` the points of its trace on ``line``, None where they were not read.
     """
     note = summary_note([alert for alert in alerts if alert.name in point.alerts])
-    if note or point.kind is not FindingKind.NOISE or values is None:
+    if note or not point.kind.changes_distribution or values is None:
         return note
     sides = [_between(point_side, line.positions) for point_side in (point.numbers.before, point.numbers.after)]
     return distribution_note(values, sides, point.unit)

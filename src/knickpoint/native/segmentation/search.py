@@ -42,8 +42,9 @@ class Segmentation:
     ``features`` are candidates x features. ``proofs`` are candidates x 4: the jump in noise, the values of the
     shorter level that agree, how many such runs per 1,000 values chance would make, and the half width of the interval
     of location in values. A candidate whose proofs reach one of the ``BARS`` has ``CERTAIN`` added to its score.
-    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals. ``room`` is
-    what the kernel knows of the series, for a search that goes on; None where it would have to study the series anew.
+    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals, and the share
+    of the squares of the values that two levels explain. ``room`` is what the kernel knows of the series, for a search
+    that goes on; None where it would have to study the series anew.
     """
 
     rounds: NDArray[np.int32]
@@ -51,7 +52,7 @@ class Segmentation:
     scores: NDArray[np.float64]
     features: NDArray[np.float64]
     proofs: NDArray[np.float64]
-    facts: tuple[float, float, float, float]
+    facts: tuple[float, float, float, float, float]
     room: NDArray[np.uint8] | None = None
 
 
@@ -60,7 +61,7 @@ class Segmentations:
     """Findings of the search in many series: nearly all have no change, so each is unpacked when asked for.
 
     ``stay`` is the number of candidates that stay in each series, -2 where so many were dropped that it is not known
-    yet. ``facts`` are series x 4, those of :class:`Segmentation`. ``of`` returns what was found in one series, by its
+    yet. ``facts`` are series x 5, those of :class:`Segmentation`. ``of`` returns what was found in one series, by its
     number.
     """
 
@@ -144,7 +145,7 @@ def segment_in_numpy(
         scores=np.array([row.score for row in rows]),
         features=features.reshape(len(rows), -1) if rows else np.zeros((0, 0)),
         proofs=proofs.reshape(len(rows), 4),
-        facts=(series.scale, series.phi, series.square, series.tail) if series else (0.0, 0.0, 0.0, 0.0),
+        facts=(series.scale, series.phi, series.square, series.tail, series.explained) if series else (0.0,) * 5,
     )
 
 
@@ -156,11 +157,14 @@ def segment_many_in_numpy(values: Array, ends: NDArray[np.int64], forest: Forest
         for begin, end, threshold in zip(begins, ends.tolist(), thresholds.tolist(), strict=False)
     ]
     stay = np.array([np.count_nonzero(each.rounds < 0) for each in found], np.int64)
-    return Segmentations(stay, np.array([each.facts for each in found]).reshape(-1, 4), found.__getitem__)
+    return Segmentations(stay, np.array([each.facts for each in found]).reshape(-1, FACTS), found.__getitem__)
 
 
 PROOFS: Final = 4
 """Numbers that prove a candidate."""
+
+FACTS: Final = 5
+"""Facts of a series."""
 
 _FEW = 48
 """Rows that there is room for on average; they lie one after another, so that what stays empty takes no memory."""
@@ -177,7 +181,7 @@ def segment_in_c(
 ) -> Segmentation:
     """Find and prune the candidates of ``values``; see the reference."""
     capacity = 1 + values.size // SHORTEST  # candidates at most; the whole path has more rows
-    packed, facts = pack_forest(forest), np.zeros(4)
+    packed, facts = pack_forest(forest), np.zeros(FACTS)
     stay = 0 if begun is None else int(np.count_nonzero(begun.rounds < 0))
     dropped = 0 if begun is None else begun.rounds.size - stay
     studied = begun.room if begun is not None and stay else None
@@ -233,9 +237,9 @@ def _unpacked(
     room: NDArray[np.uint8] | None = None,
 ) -> Segmentation:
     rounds, indices = places.T
-    scale, phi, square, tail = facts.tolist()
+    scale, phi, square, tail, explained = facts.tolist()
     proofs, features = rows[:, 1 : 1 + PROOFS], rows[:, 1 + PROOFS :]
-    return Segmentation(rounds, indices, rows[:, 0], features, proofs, (scale, phi, square, tail), room)
+    return Segmentation(rounds, indices, rows[:, 0], features, proofs, (scale, phi, square, tail, explained), room)
 
 
 def segment_many_in_c(
@@ -245,7 +249,7 @@ def segment_many_in_c(
     packed, count = pack_forest(forest), ends.size
     capacity = _FEW * count
     places, rows = np.empty((capacity, 2), np.int32), np.empty((capacity, _ROW))
-    facts, used, stay = np.empty((count, 4)), np.empty(count, np.int64), np.empty(count, np.int64)
+    facts, used, stay = np.empty((count, FACTS)), np.empty(count, np.int64), np.empty(count, np.int64)
     if lib.kp_segment_many(values, ends, count, packed, thresholds, capacity, places, rows, facts, used, stay):
         raise MemoryError
     stops = np.cumsum(np.maximum(used, 0))
@@ -326,8 +330,7 @@ def _exponents(values: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[
 
 
 def _scaled_back(found: Segmentation, exponent: int) -> Segmentation:
-    scale, phi, square, tail = found.facts
-    return replace(found, facts=(_scale_back(scale, exponent), phi, square, tail))
+    return replace(found, facts=(_scale_back(found.facts[0], exponent), *found.facts[1:]))
 
 
 def _scale_back(scale: float, exponent: int) -> float:

@@ -15,7 +15,6 @@ from knickpoint.model.notification import Announcement
 from knickpoint.model.params import decode_key
 from knickpoint.model.plain_text import plain_line
 from knickpoint.model.quantity_text import interval_text, levels_text, over_text, trace_name
-from knickpoint.model.settlement import FindingKind
 from knickpoint.model.statement import Statement
 from knickpoint.notify.messages.facts import CommitFacts, RangeFacts, TraceFacts, shorten_all
 from knickpoint.plots import draw_trend, png
@@ -91,8 +90,7 @@ class RepositoryFacts:
     def _note(self, point: ChangePoint, alerts: Sequence[Alert]) -> str:
         """Describe the levels of ``point``, or the change of its distribution, "" if the levels say all."""
         line = self.reader.lines.line(point.suspect_range.line)
-        noisy = point.kind is FindingKind.NOISE
-        values = self.store.frames.values(line, [point.trace_id])[0] if noisy else None
+        values = self.store.frames.values(line, [point.trace_id])[0] if point.kind.changes_distribution else None
         return finding_note(point, alerts, line, values)
 
     def picture(self, lead: ChangePoint) -> Callable[[], bytes]:

@@ -25,7 +25,6 @@ from knickpoint.model.frame import Frame, Trace
 from knickpoint.model.params import decode_key
 from knickpoint.model.quarantine import QuarantineState
 from knickpoint.model.query import parse_query
-from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Candidate, Check, Detection, Step
 from knickpoint.store import Store
 from knickpoint.watch.alert_validation import missing_reference, reason_against, reason_of
@@ -281,8 +280,8 @@ class _Subject:
         )
 
     def _note(self, judged: JudgedTrace, step: Step) -> str:
-        """Describe the change of the distribution at a change of the noise, "" for other kinds."""
-        if step.kind is not FindingKind.NOISE:
+        """Describe the change of the distribution at a change of the noise or of the modes, "" for other kinds."""
+        if not step.kind.changes_distribution:
             return ""
         sides = [(side.first, side.last) for side in (step.before, step.after)]
         return distribution_note(judged.values, sides, self.trace.unit)

@@ -281,7 +281,7 @@ def search_again(values: NDArray[np.float64], forest: Forest, acceptance: Accept
 
 def _by_noise(values: NDArray[np.float64], forest: Forest, found: Segmentation, length: Acceptance) -> Acceptance:
     """Return ``length`` with what the noise of ``values`` adds, in which the bound by length ``found`` changes."""
-    _, phi, square, _ = found.facts
+    _, phi, square, *_ = found.facts
     noise = replace(length, dependence=_DEPENDENCE * phi, bursts=_BURSTS * max(0.0, math.log(max(square, 1.0))))
     near, usual = _near_misses(_continue(values, forest, found, noise.bound)), _USUAL * values.size / 1000
     past = max(0.0, math.log((near + _PRIOR) / (usual + _PRIOR)))

@@ -30,7 +30,7 @@ from knickpoint.detect.methods.default.past import FIRST, Reading, is_far_below,
 from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
-from knickpoint.detect.patterns.modes.recognition import find_modes
+from knickpoint.detect.patterns.modes.recognition import TWO_LEVELS, find_modes, find_quick_modes
 from knickpoint.detect.patterns.pattern import Pattern, Recogniser, Subject, candidates_after, recognise
 from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps, stable_regions
@@ -179,7 +179,7 @@ def detect_default(
         patterns = [replace(each.pattern, steps=_with_evidence(each.pattern.steps)) for each in readings]
         readings = [replace(each, pattern=own) for each, own in zip(readings, patterns, strict=True)]
     pattern = join_patterns(values, readings)
-    scale, phi, square, tail = found.facts
+    scale, phi, square, tail, explained = found.facts
     return Detection(
         method="default",
         parameters={},
@@ -190,6 +190,7 @@ def detect_default(
             "autocorrelation at lag 1": phi,
             "mean square of the noise": square,
             "share beyond 4 standard deviations": tail,
+            "share of the squares that two levels explain": explained,
             "candidates": float(found.indices.size),
             "log-odds that a change needs": acceptance.bound,
             **pattern.facts,
@@ -227,6 +228,8 @@ def detect_default_many(
         calm[row] = is_far_below(searched.of(row), bounds[row])
     if noise:
         calm[:] = False
+    if modes:
+        calm &= searched.facts[:, 4] < TWO_LEVELS
     if drift:
         whole = np.all((frame == np.rint(frame)) | ~held, axis=1)
         calm &= ~(whole | may_rise_or_fall(frame, searched.facts[:, 0], searched.facts[:, 1]))
@@ -287,10 +290,10 @@ def _pattern_of(
 ) -> Pattern:
     """Return the pattern that describes the kept steps together better than each by itself."""
     steps = _steps_of(values, series, found, acceptance, settings)
-    scale, phi, _, _ = found.facts
+    scale, phi, _, _, explained = found.facts
     search_again = _SearchAgain(values, series, acceptance, settings)
-    subject = Subject(values, series, steps, scale, phi, search_again)
-    pattern = recognise(subject, _recognisers(settings) if patterns else ())
+    subject = Subject(values, series, steps, scale, phi, explained, search_again)
+    pattern = recognise(subject, _recognisers(settings, patterns=patterns))
     if settings.noise and not pattern.flipping:
         pattern = _with_noise(pattern, find_noise_changes(values, series, pattern.steps, settings.false_alarms))
         # What the spread does not show, at half of the rate: one noise has both kinds of false alarms.
@@ -401,11 +404,13 @@ def _candidates_in(reading: Reading, false_alarms: float) -> tuple[Candidate, ..
     )
 
 
-def _recognisers(settings: _Settings) -> Iterator[Recogniser]:
-    """Yield what recognises patterns, in the order in which it is asked."""
+def _recognisers(settings: _Settings, *, patterns: bool) -> Iterator[Recogniser]:
+    """Yield what recognises patterns, in the order in which it is asked; without ``patterns`` what needs no steps."""
     if settings.modes:
+        yield find_quick_modes
+    if settings.modes and patterns:
         yield find_modes
-    if settings.drift:
+    if settings.drift and patterns:
         yield partial(recognise_exact, effect=settings.drift_effect)
         yield partial(recognise_drift, effect=settings.drift_effect)
 

@@ -37,6 +37,12 @@ _UNREAD: Final = 16
 _HINDSIGHT: Final = 20
 """Values between what a checkpoint reads and the checkpoint."""
 
+_HINDSIGHT_OF_MODES: Final = 40
+"""As many for a change of the modes where the past flips, or has no steps: it needs some 30 values to be found."""
+
+_FEW_STEPS: Final = 2
+"""Steps from which on a series has several."""
+
 _CLOSE: Final = 1.0
 """Log-odds below the bound from which on a candidate may be found by another reading."""
 
@@ -47,10 +53,11 @@ Floats = NDArray[np.float64]
 class Reading:
     """What the search and the patterns make of the values up to a checkpoint, or of all.
 
-    It counts for the rows from ``first`` to before ``stop``.
+    It counts for the rows from ``first`` (changes of the modes: ``first_of_modes``) to before ``stop``.
     """
 
     first: int
+    first_of_modes: int
     stop: int
     series: MeasuredSeries
     found: Segmentation
@@ -98,14 +105,17 @@ def read_stretches(
     bound = acceptance_by_length(series.values.size, false_alarms).bound
     if not checkpoint or is_far_below(found, bound):
         pattern = recognition(values, series, found, acceptance, patterns=True)
-        return [Reading(0, series.length, series, found, acceptance, pattern)]
+        return [Reading(0, 0, series.length, series, found, acceptance, pattern)]
     border, length = int(series.rows[checkpoint - _HINDSIGHT]), int(series.rows[checkpoint - 1]) + 1
     part = MeasuredSeries(length, series.rows[:checkpoint], series.values[:checkpoint])
     earlier = search(part.values, load_model().forest, false_alarms)
-    old = Reading(0, border, part, *earlier, recognition(values[:length], part, *earlier, patterns=True))
-    newest = bool((series.rows[found.indices[found.rounds < 0]] >= border).any())
+    old = Reading(0, 0, border, part, *earlier, recognition(values[:length], part, *earlier, patterns=True))
+    kept = series.rows[found.indices[found.rounds < 0]]
+    newest = bool((kept >= border).any())
     pattern = recognition(values, series, found, acceptance, patterns=newest or bool(old.pattern.facts))
-    return [old, Reading(border, series.length, series, found, acceptance, pattern)]
+    flips = old.pattern.flipping or kept.size < _FEW_STEPS
+    of_modes = int(series.rows[checkpoint - _HINDSIGHT_OF_MODES]) if flips else border
+    return [old, Reading(border, of_modes, series.length, series, found, acceptance, pattern)]
 
 
 def join_patterns(values: Floats, readings: Sequence[Reading]) -> Pattern:
@@ -115,7 +125,8 @@ def join_patterns(values: Floats, readings: Sequence[Reading]) -> Pattern:
     for number, reading in enumerate(readings):
         for step in reading.pattern.steps:
             free = not chosen or step.index - chosen[-1][1].index >= SHORTEST
-            if free and reading.first <= step.index < reading.stop:
+            first = reading.first_of_modes if step.kind is FindingKind.MODE else reading.first
+            if free and first <= step.index < reading.stop:
                 chosen.append((number, step))
     if [(step.index, step.kind) for _, step in chosen] == [(step.index, step.kind) for step in newest.steps]:
         return newest

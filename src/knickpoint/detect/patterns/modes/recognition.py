@@ -24,7 +24,14 @@ from knickpoint.detect.patterns.modes.changes import (
     relocate,
     without_modes,
 )
-from knickpoint.detect.patterns.modes.regimes import Regime, Visits, divide_visits, find_visits, sort_again
+from knickpoint.detect.patterns.modes.regimes import (
+    Regime,
+    Visits,
+    divide_visits,
+    find_quick_visits,
+    find_visits,
+    sort_again,
+)
 from knickpoint.detect.patterns.pattern import Pattern, Subject
 from knickpoint.detect.steps import build_steps
 from knickpoint.model.settlement import FindingKind
@@ -55,6 +62,9 @@ visit.
 _FEW_STEPS: Final = 3
 _LONG_VISIT: Final = 60
 """With so few steps, visits as long as this are levels: flipping as rare looks like steps."""
+
+TWO_LEVELS: Final = 0.75
+"""Share of the squares that two levels explain from which there may be two: it is 0.64 for normal noise."""
 
 _MOST_MODES: Final = 12
 """Distinct levels from which on a series wanders rather than flips."""
@@ -105,11 +115,35 @@ def find_modes(subject: Subject) -> Pattern | None:
     """Return the changes of the modes of a series that flips between levels; None where it does not."""
     if not levels_recur(subject.steps):
         return None
+    breaks = _breaks(subject)
+    modes = _modes_of(subject.series.values, breaks)
+    return None if modes is None else _pattern(subject, breaks, modes)
+
+
+def find_quick_modes(subject: Subject) -> Pattern | None:
+    """Return the changes of the modes of a series that flips between two clear levels, however soon; None of others.
+
+    The search finds no steps of visits to a few values.
+    """
     values = subject.series.values
-    breaks = np.searchsorted(subject.series.rows, [step.index for step in subject.steps]).tolist()
-    modes = _modes_of(values, breaks)
-    if modes is None:
+    if subject.explained < TWO_LEVELS:
         return None
+    visits = find_quick_visits(values, _MANY_RETURNS)
+    found = None if visits is None else divide_visits(visits, _LEAST_ODDS)
+    if visits is None or found is None:
+        return None
+    modes = _Modes(visits, found.regimes, compare_regimes(values, visits, found.regimes), found.log_odds)
+    return _pattern(subject, _breaks(subject), modes)
+
+
+def _breaks(subject: Subject) -> list[int]:
+    """Return the measured values that the levels between the steps of ``subject`` begin with, after the first."""
+    places: list[int] = np.searchsorted(subject.series.rows, [step.index for step in subject.steps]).tolist()
+    return places
+
+
+def _pattern(subject: Subject, breaks: Sequence[int], modes: _Modes) -> Pattern:
+    """Return what ``subject``, with steps at ``breaks``, is found to follow."""
     return Pattern(
         _findings(subject, breaks, modes),
         {check.name: check.value for check in _numbers(modes)},
@@ -234,7 +268,7 @@ def _built(subject: Subject, flat: Floats, found: dict[int, _Description]) -> tu
     built = build_steps(
         whole,
         subject.series.rows[places].tolist(),
-        method=subject.steps[0].method,
+        method="default",
         scores=[found[place].score for place in places],
         evidence=[found[place].evidence for place in places],
     )

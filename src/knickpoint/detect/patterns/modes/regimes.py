@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from knickpoint.detect.measured_series import safe_unit, unit_of_largest
 from knickpoint.model.distribution import MAD
 from knickpoint.native.modes import MOST_LEVELS, VisitChances, price_flipping, sort_into_modes
 from knickpoint.native.modes import divide_visits as find_division
@@ -37,6 +38,19 @@ _FURTHEST: Final = 4.5
 
 It is less than two switches, so a lone spike is not a visit, and more than one, so two values in a row are.
 """
+
+_APART: Final = 5.5
+"""Distance of two levels, in the same unit, from which a lone value at one of them is a visit."""
+
+_MOST_FAR: Final = 0.05
+"""Share of the values that may lie far from both levels: more are visits to a third."""
+
+_LEAST_SHARE: Final = 0.1
+_FEWEST_VALUES: Final = 6
+"""Values of such a level at least, as a share of all and as a number: fewer are outliers."""
+
+_MOST_BETWEEN: Final = 0.15
+"""Values in the middle third between such levels at most, as a share of those of the rarer level: a tail has more."""
 
 _ROUNDING: Final = 1e-9
 """Noise below this share of the values is rounding."""
@@ -79,6 +93,101 @@ def find_visits(values: Floats, breaks: Sequence[int]) -> Visits | None:
     return _visits(values, levels, noise)
 
 
+def find_quick_visits(values: Floats, fewest_returns: int) -> Visits | None:
+    """Sort ``values`` (1-D, finite) into the two levels that they lie around, whatever their order.
+
+    None where there are fewer returns, or not two levels: then it takes steps of a search to tell them. A value far
+    from both belongs to the visit before it.
+    """
+    largest, fewest = float(np.abs(values).max()), max(_FEWEST_VALUES, round(_LEAST_SHARE * values.size))
+    if not math.isfinite(largest * values.size):
+        return None
+    unit, least_gap = unit_of_largest(largest), _ROUNDING * largest
+    scaled, least_gap = values / unit, least_gap / unit
+    ordered = np.sort(scaled)
+    halves = _halve(ordered, fewest, least_gap)
+    if halves is None:
+        return None
+    labels = (scaled >= ordered[halves.place]).astype(np.int64)
+    if np.count_nonzero(labels[1:] != labels[:-1]) <= fewest_returns:
+        return None
+    parts = ordered[: halves.place], ordered[halves.place :]
+    # What is divided again in its own noise has more levels.
+    if any(_halve(part, fewest // 2, least_gap) for part in parts):
+        return None
+    levels = np.array([halves.low, halves.high])
+    away = np.abs(scaled - levels[labels])
+    noise = max(halves.noise, least_gap)
+    far = away > _FURTHEST * noise
+    if np.count_nonzero(far) > _MOST_FAR * values.size:
+        return None
+    labels = labels[np.maximum.accumulate(np.where(far, 0, np.arange(values.size)))]
+    visits = _visits_of(labels, levels * unit, noise * unit)
+    return visits if visits.returns >= fewest_returns else None
+
+
+def divide_levels(ordered: Floats, fewest: int, least_gap: float) -> list[Floats]:
+    """Return the ``ordered`` values around each level: halved again and again while the halves are clearly apart.
+
+    A level has ``fewest`` values or more, and lies ``least_gap`` or more from the next one. A few values have little
+    noise by chance, so parts are divided further where they lie far apart in the noise of both halves.
+    """
+    halves = _halve(ordered, fewest, least_gap)
+    if halves is None:
+        return [ordered]
+    apart = max(least_gap, _APART * halves.noise)
+    parts = ordered[: halves.place], ordered[halves.place :]
+    return [level for part in parts for level in divide_levels(part, fewest, apart)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """Where ascending values are divided into two levels, their medians, and the noise around these."""
+
+    place: int
+    low: float
+    high: float
+    noise: float
+
+
+def _halve(ordered: Floats, fewest: int, least_gap: float) -> _Halves | None:
+    """Divide ``ordered`` values into two levels, None where they are not clearly apart."""
+    if ordered.size < 2 * fewest:
+        return None
+    # Where too few lie apart, values of the other level fill a half: the medians show where to divide.
+    place = _best_division(ordered, fewest)
+    place = int(np.searchsorted(ordered, (_middle(ordered[:place]) + _middle(ordered[place:])) / 2))
+    if min(place, ordered.size - place) < fewest:
+        return None
+    low, high = _middle(ordered[:place]), _middle(ordered[place:])
+    third = (high - low) / 3
+    between = int(np.searchsorted(ordered, high - third) - np.searchsorted(ordered, low + third, side="right"))
+    if high - low < least_gap or between > _MOST_BETWEEN * min(place, ordered.size - place):
+        return None
+    away = ordered.copy()
+    away[:place] -= low
+    away[place:] -= high
+    noise = MAD * median_of(np.abs(away))
+    return _Halves(place, low, high, noise) if high > low and high - low >= _APART * noise else None
+
+
+def _middle(ordered: Floats) -> float:
+    """Return the median of ``ordered`` values."""
+    return float(ordered[(ordered.size - 1) // 2] / 2 + ordered[ordered.size // 2] / 2)
+
+
+def _best_division(ordered: Floats, fewest: int) -> int:
+    """Return before which of the ``ordered`` values to divide them so that their squares within are smallest.
+
+    Both parts have ``fewest`` values or more, of at least twice as many.
+    """
+    places = np.arange(fewest, ordered.size - fewest + 1)
+    scaled = ordered / safe_unit(ordered)
+    centred = scaled - scaled.mean()
+    below = np.cumsum(centred)[places - 1]
+    return int(places[np.argmax(below**2 / (places * (ordered.size - places)))])
+
+
 def sort_again(values: Floats, visits: Visits, levels: Sequence[tuple[float, int]]) -> Visits | None:
     """Sort ``values`` again, into better ``levels`` (each with how many values it has) than those of ``visits``.
 
@@ -94,8 +203,12 @@ def _visits(values: Floats, levels: Floats, noise: float) -> Visits | None:
     if levels.size > MOST_LEVELS:
         return None
     labels, levels = sort_into_modes(values, levels, noise, _FURTHEST, _SWITCH, _ROUNDS)
+    return _visits_of(labels, levels, noise)
+
+
+def _visits_of(labels: Places, levels: Floats, noise: float) -> Visits:
     starts = np.append(0, np.flatnonzero(labels[1:] != labels[:-1]) + 1)
-    return Visits(labels, levels, noise, starts, np.diff(starts, append=values.size), labels[starts])
+    return Visits(labels, levels, noise, starts, np.diff(starts, append=labels.size), labels[starts])
 
 
 def _at_least_rounding(values: Floats, noise: float) -> float:

@@ -13,6 +13,9 @@
 /* Lags of the autocorrelation; points on each side that make local noise, and how often it is computed. */
 enum { LAGS = 6, AROUND = 20, EVERY = 4 };
 
+/* Values of a level at least. */
+enum { FEWEST = 6 };
+
 /* The noise by which values so many points apart differ. */
 static double noise_at_lag(Series *s, int lag)
 {
@@ -40,6 +43,27 @@ static double noise_between(Series *s)
     return kept ? 0.8862 * total / kept : 0;
 }
 
+/* The share of the squares of ascending values that the best two levels explain, each with a tenth of the values or
+   more. A fiftieth at either end does not count: these may be outliers. */
+static double explained_by_two(const double *all, int n)
+{
+    int cut = n / 50, kept = n - 2 * cut, fewest = (kept + 5) / 10;
+    double mean = 0, squares = 0, below = 0, best = 0;
+    fewest = fewest > FEWEST ? fewest : FEWEST;
+    all += cut;
+    for (int i = 0; i < kept; i++)
+        mean += all[i];
+    mean /= kept;
+    for (int i = 0; i < kept; i++)
+        squares += (all[i] - mean) * (all[i] - mean);
+    for (int i = 1; i <= kept - fewest; i++) {
+        below += all[i - 1] - mean;
+        double between = i < fewest ? 0 : below * below * kept / ((double)i * (kept - i));
+        best = between > best ? between : best;
+    }
+    return squares > 0 ? best / squares : 0;
+}
+
 int kp_study_values(Series *s)
 {
     const double *all = s->values.all;
@@ -50,6 +74,7 @@ int kp_study_values(Series *s)
     for (int i = 1; i < n; i++)
         distinct += all[i] != all[i - 1];
     s->distinct = (double)distinct / n;
+    s->explained = explained_by_two(all, n);
     double grain = 1e-12 * largest, least = 1e-6 * (high - low);
     s->scale = noise_between(s);
     if (s->scale < 0)

@@ -20,7 +20,7 @@
 enum { ROW = 1 + PROOFS + FEATURES };
 
 /* What is known of the noise: its scale, autocorrelation, mean square and share beyond 4 sigma. */
-enum { FACTS = 4 };
+enum { FACTS = 5 };
 
 /* The rows that Python gets. */
 typedef struct {
@@ -359,6 +359,7 @@ static int search(const double *x, int64_t n, const KpForest *forest, double thr
     facts[1] = s->phi;
     facts[2] = s->square;
     facts[3] = s->tail;
+    facts[4] = s->explained;
     close_left(&left);
     free(candidates);
     return stay;
