@@ -313,9 +313,12 @@ def test_bursts_of_the_noise_raise_the_bound() -> None:
 def test_a_new_level_loosens_the_bound_of_the_newest_candidates_alone() -> None:
     values = series(4, 200, ((100, 6),))
     values[::9] += 20
-    alone = explain(values[:-24].copy())
+    alone = explain(values[:-24].copy(), modes=False)
     values[-10:] += 100
-    checks = {each.index: {check.name: check.value for check in each.checks} for each in explain(values).candidates}
+    checks = {
+        each.index: {check.name: check.value for check in each.checks}
+        for each in explain(values, modes=False).candidates
+    }
     added = "bursts of the noise: add to the bound"
     before = {check.name: check.value for check in alone.candidates[0].checks}
     old, new = ({index for index in checks if (index >= 176) is late} for late in (False, True))

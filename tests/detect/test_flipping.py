@@ -119,6 +119,12 @@ def test_a_second_level_that_two_of_five_values_visit_is_a_change_of_the_modes()
     assert found >= 18
 
 
+def test_a_step_to_where_outliers_lay_begins_at_its_own_commit() -> None:
+    values = 100 + np.random.default_rng(1).normal(size=200) + 12 * (np.arange(200) >= 100)
+    values[5:95:9] += 12
+    assert [step.index for step in find_steps(values)] == [100]
+
+
 def test_lone_outliers_are_no_second_level() -> None:
     for seed in range(20):
         draw = np.random.default_rng(seed)

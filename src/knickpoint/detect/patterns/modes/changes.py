@@ -83,17 +83,30 @@ def _change(values: Floats, visits: Visits, before: Regime, after: Regime) -> Ch
 def relocate(values: Floats, visits: Visits, regimes: Sequence[Regime]) -> tuple[Regime, ...]:
     """Move the beginning of each regime to where the levels of both sides explain the values best.
 
-    Modes of one regime may lie so near to modes of the next that a value got the label of the other one. Where the
-    modes of one regime are among those of the other, the values say nothing more, and the place stays.
+    Modes of one regime may lie so near to modes of the next that a value got the label of the other one. Where both
+    have the same modes, their shares tell the visits apart. Where the modes of one regime are among those of the other,
+    the place stays.
     """
     moved = list(regimes)
     for number in range(1, len(moved)):
         before, after = moved[number - 1 : number + 1]
-        if set(before.modes) <= set(after.modes) or set(before.modes) >= set(after.modes):
+        if before.modes == after.modes and before.flips:
+            first = _place_by_shares(visits, before, after)
+        elif set(before.modes) <= set(after.modes) or set(before.modes) >= set(after.modes):
             continue
-        first = _likeliest_place(values, visits, before, after)
+        else:
+            first = _likeliest_place(values, visits, before, after)
         moved[number - 1], moved[number] = replace(before, last=first - 1), replace(after, first=first)
     return tuple(moved)
+
+
+def _place_by_shares(visits: Visits, before: Regime, after: Regime) -> int:
+    """Return the first visit of ``after`` if values at the same modes are drawn by the shares of each regime."""
+    shares = np.log(np.array([before.shares, after.shares]))
+    modes = np.searchsorted(before.modes, visits.labels[before.first : after.last + 1])
+    ahead = np.append(0.0, np.cumsum((shares[0] - shares[1])[modes]))
+    starts = visits.starts[(visits.starts > before.first) & (visits.starts <= after.last)]
+    return int(starts[np.argmax(ahead[starts - before.first])])
 
 
 def _likeliest_place(values: Floats, visits: Visits, before: Regime, after: Regime) -> int:

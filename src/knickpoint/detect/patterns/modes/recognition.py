@@ -132,7 +132,8 @@ def find_quick_modes(subject: Subject) -> Pattern | None:
     found = None if visits is None else divide_visits(visits, _LEAST_ODDS)
     if visits is None or found is None:
         return None
-    modes = _Modes(visits, found.regimes, compare_regimes(values, visits, found.regimes), found.log_odds)
+    regimes = relocate(values, visits, found.regimes)
+    modes = _Modes(visits, regimes, compare_regimes(values, visits, regimes), found.log_odds)
     return _pattern(subject, _breaks(subject), modes)
 
 
