@@ -208,3 +208,12 @@ def test_a_few_visits_of_twenty_values_are_steps() -> None:
     found = explain(values)
     assert not found.flipping
     assert [step.index for step in found.steps] == [60, 80, 100, 120]
+
+
+@pytest.mark.parametrize("stay", [30, 45, 60])
+def test_a_change_of_the_modes_is_no_rejected_candidate_as_well(stay: int) -> None:
+    for seed in range(10):
+        detection = explain(_quick(seed, stay))
+        accepted = {candidate.index: candidate.checks for candidate in detection.candidates if candidate.accepted}
+        assert accepted == {step.index: step.evidence for step in detection.steps}
+        assert not [each for each in detection.candidates if not each.accepted and each.index in accepted]

@@ -207,7 +207,7 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         return
     moved = change_text(numbers.size, numbers.relative_size, unit, before=numbers.before_level)
     levels = levels_text(numbers.before_level, numbers.after_level, unit)
-    drifts = step.sighting.kind is FindingKind.DRIFT
+    drifts, modes = (step.sighting.kind is kind for kind in (FindingKind.DRIFT, FindingKind.MODE))
     verb = "has drifted and is" if drifts else "is"
     yield f"{_name(explanation)} {verb} {moved} since {_commit_in_words(step.commit)}: {levels}{_share(numbers, unit)}."
     yield from _of_values(step)
@@ -227,12 +227,15 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         chance = chance_text(numbers.sign)
         known = f"; its 95 % interval is {between}, and its sign is right with {chance}" if between else ""
         yield (
-            f"Single values scatter by {value_text(numbers.deviation, unit)} around these levels (one standard "
-            f"deviation), so the change is {ratio} times the noise{known}."
+            f"Single values scatter by {value_text(numbers.deviation, unit)} around {'their mode' if modes else 'these levels'}"
+            f" (one standard deviation), so the change is {ratio} times the noise{known}."
         )
     else:
         yield "Most values lie exactly on these levels, so there is no noise to compare the change with."
-    yield _of_slope(explained, numbers, unit) if drifts else _of_regions(explained, numbers) + _of_levels(numbers)
+    if drifts:
+        yield _of_slope(explained, numbers, unit)
+    else:
+        yield _of_regions(explained, numbers) + (_OF_MODES if modes else _of_levels(numbers))
     yield _why(explained, step)
     if step.machine:
         yield step.machine
@@ -256,6 +259,9 @@ def _of_regions(explained: AlertExplanation, numbers: StepNumbers) -> str:
         f"The method {explained.alert.method} compared the {before} before, back to the previous change, with the "
         f"{after} from there on, up to the next one, on the line {explained.line}."
     )
+
+
+_OF_MODES: Final = " The levels are means of the modes, each weighted by the share of the values at it."
 
 
 def _of_levels(numbers: StepNumbers) -> str:

@@ -82,9 +82,10 @@ def candidates_after(pattern: Pattern, candidates: Iterable[Candidate]) -> tuple
     kept = {step.index: step for step in pattern.steps}
     listed = []
     for candidate in candidates:
-        if candidate.accepted and candidate.index not in kept:
+        step = kept.get(candidate.index)
+        if candidate.accepted and step is None:
             listed.append(replace(candidate, accepted=False, reason=pattern.reason))
-        elif not candidate.accepted or kept[candidate.index].evidence == candidate.checks:
+        elif step is None or (candidate.accepted and step.evidence == candidate.checks):
             listed.append(candidate)
     known = {candidate.index for candidate in listed if candidate.accepted}
     added = [
