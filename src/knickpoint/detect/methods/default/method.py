@@ -30,7 +30,7 @@ from knickpoint.detect.methods.default.past import FIRST, Reading, is_far_below,
 from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
-from knickpoint.detect.patterns.modes.recognition import TWO_LEVELS, find_modes, find_quick_modes
+from knickpoint.detect.patterns.modes.recognition import TWO_LEVELS, find_modes, find_clear_modes
 from knickpoint.detect.patterns.pattern import Pattern, Recogniser, Subject, candidates_after, recognise
 from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps, stable_regions
@@ -407,7 +407,7 @@ def _candidates_in(reading: Reading, false_alarms: float) -> tuple[Candidate, ..
 def _recognisers(settings: _Settings, *, patterns: bool) -> Iterator[Recogniser]:
     """Yield what recognises patterns, in the order in which it is asked; without ``patterns`` what needs no steps."""
     if settings.modes:
-        yield find_quick_modes
+        yield find_clear_modes
     if settings.modes and patterns:
         yield find_modes
     if settings.drift and patterns:

@@ -28,7 +28,7 @@ from knickpoint.detect.patterns.modes.regimes import (
     Regime,
     Visits,
     divide_visits,
-    find_quick_visits,
+    find_clear_visits,
     find_visits,
     sort_again,
 )
@@ -120,7 +120,7 @@ def find_modes(subject: Subject) -> Pattern | None:
     return None if modes is None else _pattern(subject, breaks, modes)
 
 
-def find_quick_modes(subject: Subject) -> Pattern | None:
+def find_clear_modes(subject: Subject) -> Pattern | None:
     """Return the changes of the modes of a series that flips between two clear levels, however soon; None of others.
 
     The search finds no steps of visits to a few values.
@@ -128,7 +128,7 @@ def find_quick_modes(subject: Subject) -> Pattern | None:
     values = subject.series.values
     if subject.explained < TWO_LEVELS:
         return None
-    visits = find_quick_visits(values, _MANY_RETURNS)
+    visits = find_clear_visits(values, _MANY_RETURNS)
     found = None if visits is None else divide_visits(visits, _LEAST_ODDS)
     if visits is None or found is None:
         return None

@@ -93,7 +93,7 @@ def find_visits(values: Floats, breaks: Sequence[int]) -> Visits | None:
     return _visits(values, levels, noise)
 
 
-def find_quick_visits(values: Floats, fewest_returns: int) -> Visits | None:
+def find_clear_visits(values: Floats, fewest_returns: int) -> Visits | None:
     """Sort ``values`` (1-D, finite) into the two levels that they lie around, whatever their order.
 
     None where there are fewer returns, or not two levels: then it takes steps of a search to tell them. A value far
