@@ -30,7 +30,7 @@ from knickpoint.detect.methods.default.past import FIRST, Reading, is_far_below,
 from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
-from knickpoint.detect.patterns.modes.recognition import TWO_LEVELS, find_modes, find_clear_modes
+from knickpoint.detect.patterns.modes.recognition import TWO_LEVELS, find_clear_modes, find_modes
 from knickpoint.detect.patterns.pattern import Pattern, Recogniser, Subject, candidates_after, recognise
 from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps, stable_regions
