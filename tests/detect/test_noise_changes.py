@@ -155,3 +155,9 @@ def test_rounding_makes_no_noise_where_there_was_some() -> None:
 def test_more_noise_shows_in_rounded_values() -> None:
     found = [_noise_changes(np.round(_stretches((100, 0.5), (100, 1.5), seed=seed))) for seed in range(20)]
     assert sum(map(bool, found)) >= 16
+
+
+def test_values_near_the_largest_double_have_the_same_changes_of_the_noise() -> None:
+    values = _series(1, 3.0)
+    near = values * (1.7e308 / np.abs(values).max())
+    assert [step.index for step in _noise_changes(near)] == [step.index for step in _noise_changes(values)]

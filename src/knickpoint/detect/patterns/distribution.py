@@ -24,6 +24,7 @@ from knickpoint.detect.steps import build_estimated_step, stable_regions
 from knickpoint.model.distribution import Distribution
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, SizeEstimate, Step
+from knickpoint.native.regions import median_of
 
 # Describe how values are distributed: where most of them lie, and the levels that they fall apart into.
 
@@ -47,7 +48,7 @@ def levels_of(values: Floats) -> list[tuple[float, int]]:
     """Return the levels of ``values``, ascending, each with how many of them lie around it."""
     fewest = max(_FEWEST, math.ceil(_LEAST_SHARE * values.size))
     parts = divide_levels(np.sort(values), fewest, _ROUNDINGS * rounding(values))
-    return [(float(np.median(part)), part.size) for part in parts]
+    return [(median_of(part), part.size) for part in parts]
 
 
 _COMPONENTS: Final = range(2, 7)
@@ -114,7 +115,7 @@ def _deviations(series: MeasuredSeries, steps: Sequence[Step]) -> Floats:
     """Return each measured value less the median of its level."""
     bounds = np.searchsorted(series.rows, [0, *(step.index for step in steps), series.length]).tolist()
     parts = [series.values[first:stop] for first, stop in pairwise(bounds)]
-    return np.concatenate([part - np.median(part) for part in parts if part.size] or [np.empty(0)])
+    return np.concatenate([part - median_of(part) for part in parts if part.size] or [np.empty(0)])
 
 
 def _search(deviations: Floats, first: int, stop: int, chance: float) -> Iterator[_Change]:
@@ -131,7 +132,7 @@ def _search(deviations: Floats, first: int, stop: int, chance: float) -> Iterato
     p = chance_of_largest(z, SHORTEST / part.size, len(components))
     if p > chance:
         return
-    sides = [side - np.median(side) for side in (part[:place], part[place:])]
+    sides = [side - median_of(side) for side in (part[:place], part[place:])]
     difference = _difference(sides)
     around = _components(np.concatenate(sides))
     if difference < _LEAST_DIFFERENCE or not around.size or _lengths(around)[best] < _LEAST_AROUND:
@@ -170,7 +171,7 @@ def _finding(values: Floats, series: MeasuredSeries, deviations: Floats, change:
     rows = [int(series.rows[place]) for place in (change.first, change.place, change.stop - 1)]
     before, after = stable_regions(values, [rows[0], rows[1], rows[2] + 1])
     sides = [deviations[first:stop] for first, stop in pairwise((change.first, change.place, change.stop))]
-    spreads = [_AS_NORMAL * float(np.abs(side - np.median(side)).mean()) for side in sides]
+    spreads = [_AS_NORMAL * float(np.abs(side - median_of(side)).mean()) for side in sides]
     moved = math.copysign(_moved(sides), spreads[1] - spreads[0])
     estimate = SizeEstimate(spreads[0], spreads[0] + moved, math.nan, math.nan, math.nan, 0.0, spreads[1])
     return build_estimated_step(
@@ -196,7 +197,7 @@ def _finding(values: Floats, series: MeasuredSeries, deviations: Floats, change:
 def _moved(sides: Sequence[Floats]) -> float:
     """Return the distance between values of equal rank on both sides, around their medians, as a standard deviation."""
     ranks = (np.arange(200) + 0.5) / 200
-    quantiles = [np.quantile(side - np.median(side), ranks) for side in sides]
+    quantiles = [np.quantile(side - median_of(side), ranks) for side in sides]
     return _AS_NORMAL * float(np.abs(quantiles[1] - quantiles[0]).mean())
 
 

@@ -28,6 +28,7 @@ from knickpoint.detect.steps import build_estimated_step, stable_regions
 from knickpoint.model.distribution import MAD
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import Check, SizeEstimate, Step
+from knickpoint.native.regions import median_of
 
 _LEAST_RATIO: Final = 1.5
 """How many times larger the noise of one side is, at least."""
@@ -89,7 +90,7 @@ def _deviations(series: MeasuredSeries, steps: Sequence[Step]) -> Floats:
     deviations = np.empty(series.values.size)
     for first, stop in pairwise(bounds):
         part = series.values[first:stop]
-        deviations[first:stop] = part - np.median(part) if part.size else 0.0
+        deviations[first:stop] = part - median_of(part) if part.size else 0.0
     return deviations
 
 
@@ -107,7 +108,7 @@ class _Noise:
     def of_sides(self, first: int, place: int, stop: int) -> tuple[float, float]:
         """Return the noise before and after ``place`` as standard deviations, both measured alike."""
         bounds = (first, place), (place, stop)
-        middles = [float(np.median(self.distances(*side))) for side in bounds]
+        middles = [median_of(self.distances(*side)) for side in bounds]
         if min(middles) >= _COARSE * self.rounded_to:
             return MAD * middles[0], MAD * middles[1]
         before, after = (self._around_few_levels(self.deviations[begin:end]) for begin, end in bounds)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from knickpoint.detect.patterns.modes.regimes import Regime, Visits
 from knickpoint.native.modes import medians_of_modes
+from knickpoint.native.regions import median_of
 
 _ALIKE: Final = 3.0
 """Standard deviations within modes by which the shifts of the modes may differ, if all of them are one shift."""
@@ -210,7 +211,7 @@ def find_rare_levels(values: Floats, visits: Visits, regime: Regime) -> Iterator
         chance = len(levels) * (since / part.size) ** count
         pause = (1 - places.size / since) ** (part.size - 1 - last)
         if chance <= _RARE and pause >= _OVER:
-            level = float(np.median(part[places]))
+            level = median_of(part[places])
             yield RareLevel(regime.first + first, level, count, places.size, since, chance)
 
 
