@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final
 
 import numpy as np
@@ -49,6 +49,13 @@ _SUSPICIOUS: Final = 4.0
 
 _SUSPICIOUS_STAIRS: Final = 1.5
 """The same where two steps follow each other in the direction of the slope; three are searched in any case."""
+
+_FEW_RUNS: Final = 6
+_MOST_ASIDE: Final = 192
+"""Steps beside the longest few runs of steps in one direction, from which on no slopes are searched for.
+
+A slope takes the place of one run, and the others stay.
+"""
 
 _NEGLIGIBLE: Final = 1e-3
 """Share of a drift below which a step beside it is none: values without noise show every digit in which the model is
@@ -102,7 +109,7 @@ def _places_of(subject: Subject, steps: tuple[Step, ...]) -> tuple[int, ...]:
 
 def _may_drift(subject: Subject, places: tuple[int, ...]) -> bool:
     """Return True if levels rise or fall by themselves, or steps form a staircase."""
-    if not subject.noise > 0:
+    if not subject.noise > 0 or _steps_aside(subject.steps) > _MOST_ASIDE:
         return False
     up, down = (_longest_staircase(subject.steps, way) for way in Movement) if len(places) > 1 else (0, 0)
     if max(up, down) > 2:
@@ -159,6 +166,14 @@ def _longest_staircase(steps: tuple[Step, ...], way: Movement) -> int:
         run = run + 1 if step.movement is way else 0
         longest = max(longest, run)
     return longest
+
+
+def _steps_aside(steps: tuple[Step, ...]) -> int:
+    """Count the steps beside the longest runs of steps in one direction."""
+    if len(steps) <= _MOST_ASIDE:
+        return 0
+    runs = sorted(len(list(run)) for _, run in groupby(steps, key=lambda step: step.movement))
+    return sum(runs[:-_FEW_RUNS])
 
 
 def _pattern(

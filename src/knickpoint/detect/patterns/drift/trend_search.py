@@ -42,7 +42,11 @@ _MOST_STEPS: Final = 32
 """Steps beside which slopes are fitted: a fit takes time in proportion to their square, and a trend has few of them."""
 _MOST_SEARCHED: Final = 20_000
 _FEWEST_SEARCHES: Final = 2
-"""Values in which steps are searched beside slopes, all searches together, and searches that are made in any case."""
+"""Values in which steps are searched beside slopes, all searches together, and searches for which there is always room.
+"""
+
+_PRICE_OF_A_STEP: Final = 16
+"""Values that a step counts as in a search that finds more than :data:`_MOST_STEPS`: it takes as much time, for nothing."""
 
 _SHORTEST_LEVEL: Final = 3
 _WORTH_A_SLOPE: Final = 3.0
@@ -100,7 +104,7 @@ class _Searches:
 
     def __init__(self, values: Floats, search: PlaceSearch) -> None:
         self.values = values
-        self._search, self._most = search, max(_FEWEST_SEARCHES, _MOST_SEARCHED // values.size)
+        self._search, self._room = search, values.size * max(_FEWEST_SEARCHES, _MOST_SEARCHED // values.size)
         self._found: dict[bytes, Places] = {}
         self._fits: dict[Places, Trend] = {}
 
@@ -116,9 +120,10 @@ class _Searches:
         """Return the steps in the values less what slopes have ``moved`` them by, None where too many were asked for."""
         key = moved.tobytes()
         if key not in self._found:
-            if len(self._found) >= self._most:
+            if self._room <= 0:
                 return None
-            self._found[key] = self._search(self.values, moved)
+            self._found[key] = places = self._search(self.values, moved)
+            self._room -= self.values.size + _PRICE_OF_A_STEP * max(0, len(places) - _MOST_STEPS)
         return self._found[key]
 
 
