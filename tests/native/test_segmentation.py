@@ -99,7 +99,7 @@ def test_candidates_whose_own_levels_stay_are_judged_as_if_described_anew(seed: 
 
 
 def parts_of(found: Segmentation, forest: Forest, take: Callable[[Forest, np.ndarray], np.ndarray]) -> np.ndarray:
-    return np.array([take(forest, row) for row in found.features])
+    return take(forest, found.features)
 
 
 def test_the_parts_of_a_score_add_up() -> None:
@@ -133,7 +133,7 @@ def threads_in_quick_turns() -> Iterator[None]:
 
 @pytest.mark.usefixtures("threads_in_quick_turns")
 def test_threads_that_read_one_forest_for_the_first_time_at_once_get_the_same_parts() -> None:
-    features = np.arange(40.0)
+    features = np.arange(40.0)[None]
     expected = take_parts(UNEVEN, features)
     for _ in range(40):
         forest, begin, found = dataclasses.replace(UNEVEN), threading.Barrier(4), list[np.ndarray]()

@@ -55,11 +55,15 @@ def judge(forest: Forest, features: Array) -> float:
 
 
 def take_parts_in_numpy(forest: Forest, features: Array) -> Array:
-    """Return the contribution of each feature to the log-odds, from the start of all trees to their leaves."""
-    parts = np.zeros(features.size)
-    for path in _paths(forest, features):
-        for at, after in pairwise(path):
-            parts[forest.feature[at]] += forest.value[after] - forest.value[at]
+    """Return what each feature adds to the log-odds of each candidate, from the start of all trees to their leaves.
+
+    ``features`` and the answer are candidates x features.
+    """
+    parts = np.zeros(features.shape)
+    for row, numbers in zip(parts, features, strict=True):
+        for path in _paths(forest, numbers):
+            for at, after in pairwise(path):
+                row[forest.feature[at]] += forest.value[after] - forest.value[at]
     return parts
 
 
@@ -141,10 +145,9 @@ def _cut(
 
 
 def take_parts_in_c(forest: Forest, features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the contribution of each feature of a candidate to its log-odds; see the reference."""
-    parts = np.zeros(features.size)
-    numbers = np.ascontiguousarray(features)
-    lib.kp_take_parts(pack_forest(forest), numbers, parts)
+    """Return what each feature of each candidate adds to its log-odds; see the reference."""
+    parts = np.zeros(features.shape)
+    lib.kp_take_parts(pack_forest(forest), np.ascontiguousarray(features), *features.shape, parts)
     return parts
 
 

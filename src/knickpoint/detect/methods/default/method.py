@@ -46,6 +46,9 @@ from knickpoint.native.segmentation.constants import SHORTEST
 _NAMED_FEATURES: Final = 8
 """How many features a candidate names, the strongest ones; the others are summed up."""
 
+_CERTAINTY: Final = 3
+"""Place of what certainty adds to the log-odds among its checks."""
+
 
 def _certainty_checks(proof: tuple[float, ...], *, accepted: bool) -> tuple[Check, ...]:
     """Return the checks that a change is certain whatever the trees say, with the reason and the error of its location.
@@ -67,28 +70,33 @@ def _certainty_checks(proof: tuple[float, ...], *, accepted: bool) -> tuple[Chec
 
 
 def candidate_checks(
-    model: TrainedModel, found: Segmentation, number: int, acceptance: Acceptance
-) -> tuple[Check, ...]:
-    """Return the score of candidate ``number`` with its bound, what adds up to the score, and what to the bound.
+    model: TrainedModel, found: Segmentation, numbers: Sequence[int], acceptance: Acceptance
+) -> Iterator[tuple[Check, ...]]:
+    """Yield for each of the candidates ``numbers`` its score with its bound, and what adds up to both.
 
     These are certainty, the strongest features with their values, all other features together, and the start; then
     the parts of the bound.
     """
-    score, bound = float(found.scores[number]), acceptance.bound
-    added = take_parts(model.forest, found.features[number])
-    strongest = np.argsort(-np.abs(added), kind="stable")[:_NAMED_FEATURES].tolist()
-    values, parts = found.features[number].tolist(), added.tolist()
-    certainty = _certainty_checks(tuple(found.proofs[number].tolist()), accepted=score >= bound)
-    checks = [Check("log-odds of a change", score, ">=", bound, score >= bound), *certainty]
-    rest = score - model.start - sum(check.value for check in certainty if "log-odds" in check.name)
-    for feature in strongest:
-        name, name_of_part = model.features[feature]
-        checks.append(Check(name, values[feature]))
-        checks.append(Check(name_of_part, parts[feature]))
-        rest -= parts[feature]
-    checks.append(Check("all other features: add to the log-odds", rest))
-    checks.append(Check("log-odds before any feature", model.start))
-    return (*checks, *acceptance.checks)
+    bounds = [(needed.bound, needed.checks) for needed in (acceptance, acceptance.newest or acceptance)]
+    start = Check("log-odds before any feature", model.start)
+    features = found.features[numbers]
+    added = take_parts(model.forest, features)
+    strongest = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :_NAMED_FEATURES]
+    rows = (each[numbers].tolist() for each in (found.indices, found.scores, found.proofs))
+    for index, score, proof, values, parts, named in zip(
+        *rows, features.tolist(), added.tolist(), strongest.tolist(), strict=True
+    ):
+        bound, needed = bounds[index >= acceptance.relieved]
+        certainty = _certainty_checks(proof, accepted=score >= bound)
+        checks = [Check("log-odds of a change", score, ">=", bound, score >= bound), *certainty]
+        rest = score - model.start - certainty[_CERTAINTY].value
+        for feature in named:
+            name, name_of_part = model.features[feature]
+            checks.append(Check(name, values[feature]))
+            checks.append(Check(name_of_part, parts[feature]))
+            rest -= parts[feature]
+        checks.append(Check("all other features: add to the log-odds", rest))
+        yield (*checks, start, *needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +110,24 @@ class _SearchEvidence(Check):
     number: int = field(kw_only=True)
     acceptance: Acceptance = field(kw_only=True)
 
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """All checks of the search about the candidate."""
-        acceptance = self.acceptance.at(int(self.found.indices[self.number]))
-        return candidate_checks(load_model(), self.found, self.number, acceptance)
-
 
 def _with_evidence(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Put the checks of the search into the evidence of ``steps``."""
+    searches: dict[int, list[_SearchEvidence]] = {}
+    for check in chain.from_iterable(step.evidence for step in steps):
+        if isinstance(check, _SearchEvidence):
+            searches.setdefault(id(check.found), []).append(check)
+    if not searches:
+        return tuple(steps)
+    checks: dict[int, tuple[Check, ...]] = {}
+    for asked in searches.values():
+        numbers = [check.number for check in asked]
+        made = candidate_checks(load_model(), asked[0].found, numbers, asked[0].acceptance)
+        checks.update(zip(map(id, asked), made, strict=True))
     return tuple(
-        replace(step, evidence=tuple(chain.from_iterable(map(_all_checks, step.evidence))))
-        if any(isinstance(check, _SearchEvidence) for check in step.evidence)
-        else step
+        replace(step, evidence=tuple(chain.from_iterable(checks.get(id(check), (check,)) for check in step.evidence)))
         for step in steps
     )
-
-
-def _all_checks(check: Check) -> tuple[Check, ...]:
-    return check.checks if isinstance(check, _SearchEvidence) else (check,)
 
 
 def rejection_reason(score: float, acceptance: Acceptance, false_alarms: float) -> str:
@@ -388,19 +395,22 @@ def _candidates_of(pattern: Pattern, readings: Sequence[Reading], false_alarms: 
 
 def _candidates_in(reading: Reading, false_alarms: float) -> tuple[Candidate, ...]:
     """Return all candidates of the search of one reading with their checks."""
-    model, found = load_model(), reading.found
+    found, acceptance = reading.found, reading.acceptance
     numbered = zip(
-        reading.series.rows[found.indices].tolist(), found.scores.tolist(), (found.rounds < 0).tolist(), strict=True
+        found.indices.tolist(),
+        found.scores.tolist(),
+        (found.rounds < 0).tolist(),
+        candidate_checks(load_model(), found, range(found.indices.size), acceptance),
+        strict=True,
     )
     return tuple(
         Candidate(
-            row,
+            int(reading.series.rows[index]),
             accepted,
-            candidate_checks(model, found, number, needed),
-            "" if accepted else rejection_reason(score, needed, false_alarms),
+            checks,
+            "" if accepted else rejection_reason(score, acceptance.at(index), false_alarms),
         )
-        for number, (row, score, accepted) in enumerate(numbered)
-        for needed in [reading.acceptance.at(int(found.indices[number]))]
+        for index, score, accepted, checks in numbered
     )
 
 

@@ -31,8 +31,8 @@ enum { KP_LEAST_DEPTH = 4 };
 /* How many trees are followed side by side. */
 int64_t kp_trees_together(void);
 
-/* Add to parts, one a feature, what each feature adds to the log-odds, from the first nodes of all trees to their
-   leaves. */
-void kp_take_parts(const KpForest *forest, const double *features, double *parts);
+/* Add to parts, one a feature, what each feature of each of count candidates adds to the log-odds, from the first nodes
+   of all trees to their leaves. Both have so many rows, as wide as there are features. */
+void kp_take_parts(const KpForest *forest, const double *features, int64_t count, int64_t width, double *parts);
 
 #endif

@@ -64,15 +64,17 @@ void kp_judge(const KpForest *forest, const KpPlaces *places, int count, double 
         KP_CHOOSE(judge)(forest, places + begin, count - begin < ABREAST ? count - begin : ABREAST, totals + begin);
 }
 
-void kp_take_parts(const KpForest *forest, const double *features, double *parts)
+void kp_take_parts(const KpForest *forest, const double *features, int64_t count, int64_t width, double *parts)
 {
     int64_t nodes = (int64_t)1 << forest->depth;
     for (int64_t tree = 0; tree < forest->trees; tree++) {
-        const double *mean = forest->mean + tree * 2 * nodes;
-        for (int64_t at = 1; at < nodes;) {
-            int64_t node = tree * nodes + at, next = 2 * at + !(features[forest->feature[node]] <= forest->bound[node]);
-            parts[forest->feature[node]] += mean[next] - mean[at];
-            at = next;
-        }
+        const double *mean = forest->mean + tree * 2 * nodes, *bound = forest->bound + tree * nodes;
+        const uint8_t *feature = forest->feature + tree * nodes;
+        for (int64_t c = 0; c < count; c++) /* the paths of candidates do not wait for each other */
+            for (int64_t at = 1; at < nodes;) {
+                int64_t cell = c * width + feature[at], next = 2 * at + !(features[cell] <= bound[at]);
+                parts[cell] += mean[next] - mean[at];
+                at = next;
+            }
     }
 }
