@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Final, Self
+from operator import attrgetter
+from typing import Any, Final, Self
 
 from knickpoint.model.settlement import FindingKind
 
@@ -139,6 +140,38 @@ class Step:
     def movement(self) -> Movement:
         """Which way the values moved."""
         return Movement.UP if self.size > 0 else Movement.DOWN
+
+
+class _Late:
+    """A slot that may hold a function instead of its value, which is made when it is read for the first time."""
+
+    def __init__(self, slot: Any) -> None:
+        self._slot = slot
+
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        """Return the value."""
+        value = self._slot.__get__(owner, kind)
+        if owner is not None and callable(value):
+            value = value()
+            self._slot.__set__(owner, value)
+        return value
+
+    def __set__(self, owner: object, value: object) -> None:
+        """Set the value, or the function that makes it."""
+        self._slot.__set__(owner, value)
+
+
+Step.evidence = _Late(Step.evidence)  # type: ignore[assignment, misc]
+
+_fields_of: Final = attrgetter(*(field.name for field in fields(Step) if field.name != "evidence"))
+_EVIDENCE: Final = [field.name for field in fields(Step)].index("evidence")
+
+
+def with_late_evidence(step: Step, make: Callable[[], tuple[Check, ...]]) -> Step:
+    """Return ``step`` with the evidence that ``make`` returns; it is called when somebody reads the evidence."""
+    values: list[Any] = [*_fields_of(step)]
+    values.insert(_EVIDENCE, make)
+    return Step(*values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from knickpoint.detect.patterns.pattern import Pattern, Recogniser, Subject, can
 from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps, stable_regions
 from knickpoint.model.errors import InputError
-from knickpoint.model.step import LOCATION_INTERVAL, Candidate, Check, Detection, Step
+from knickpoint.model.step import LOCATION_INTERVAL, Candidate, Check, Detection, Step, with_late_evidence
 from knickpoint.native.forest import take_parts
 from knickpoint.native.segmentation import BARS, CERTAIN, Segmentation, segment_many
 from knickpoint.native.segmentation.constants import SHORTEST
@@ -111,22 +111,42 @@ class _SearchEvidence(Check):
     acceptance: Acceptance = field(kw_only=True)
 
 
-def _with_evidence(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Put the checks of the search into the evidence of ``steps``."""
+class _Evidence:
+    """The evidence of steps with all checks of the search, which are made for all of them when it is first asked for."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._evidence = [step.evidence for step in steps]
+        self._made: list[tuple[Check, ...]] = []
+
+    def of(self, number: int) -> tuple[Check, ...]:
+        """Return the evidence of the step ``number``."""
+        if not self._made:
+            self._made = _with_checks(self._evidence)
+        return self._made[number]
+
+
+def _with_checks(evidence: Sequence[tuple[Check, ...]]) -> list[tuple[Check, ...]]:
+    """Put the checks of the search into the ``evidence`` of each step."""
     searches: dict[int, list[_SearchEvidence]] = {}
-    for check in chain.from_iterable(step.evidence for step in steps):
+    for check in chain.from_iterable(evidence):
         if isinstance(check, _SearchEvidence):
             searches.setdefault(id(check.found), []).append(check)
-    if not searches:
-        return tuple(steps)
     checks: dict[int, tuple[Check, ...]] = {}
     for asked in searches.values():
         numbers = [check.number for check in asked]
         made = candidate_checks(load_model(), asked[0].found, numbers, asked[0].acceptance)
         checks.update(zip(map(id, asked), made, strict=True))
+    return [tuple(chain.from_iterable(checks.get(id(check), (check,)) for check in each)) for each in evidence]
+
+
+def _with_evidence(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return ``steps`` with the checks of the search in their evidence, which are made when they are asked for."""
+    evidence = _Evidence(steps)
     return tuple(
-        replace(step, evidence=tuple(chain.from_iterable(checks.get(id(check), (check,)) for check in step.evidence)))
-        for step in steps
+        with_late_evidence(step, partial(evidence.of, number))
+        if any(isinstance(check, _SearchEvidence) for check in step.evidence)
+        else step
+        for number, step in enumerate(steps)
     )
 
 
@@ -331,6 +351,7 @@ def _steps_of(
     scores = found.scores.tolist()
     strongest = sorted(kept, key=lambda number: -scores[number])
     locations = found.proofs[strongest, -1].tolist()
+    found = replace(found, room=None)  # steps may be kept for long
     return build_steps(
         values,
         series.rows[found.indices[strongest]].tolist(),
