@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,20 @@ from knickpoint.detect.measured_series import MeasuredSeries
 from knickpoint.model.step import Candidate, Flipping, Step
 
 
+class SearchedPlaces(NamedTuple):
+    """The first values of the levels after each step, and how many candidates the search had for these."""
+
+    places: tuple[int, ...]
+    candidates: int
+
+
 class StepSearch(Protocol):
     """A search by a method with its settings, in other ``measured`` values (contiguous) of the same rows."""
 
     def steps(self, measured: NDArray[np.float64]) -> tuple[Step, ...]:
         """Return the steps."""
 
-    def places(self, measured: NDArray[np.float64], smallest: float) -> tuple[int, ...]:
+    def places(self, measured: NDArray[np.float64], smallest: float) -> SearchedPlaces:
         """Return the measured values that the levels begin with after steps larger than ``smallest``."""
 
 

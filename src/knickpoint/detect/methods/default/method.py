@@ -31,7 +31,7 @@ from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
 from knickpoint.detect.patterns.modes.recognition import TWO_LEVELS, find_clear_modes, find_modes
-from knickpoint.detect.patterns.pattern import Pattern, Recogniser, Subject, candidates_after, recognise
+from knickpoint.detect.patterns.pattern import Pattern, Recogniser, SearchedPlaces, Subject, candidates_after, recognise
 from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps, stable_regions
 from knickpoint.model.errors import InputError
@@ -383,13 +383,14 @@ class _SearchAgain:
         again[self._series.rows] = measured
         return _steps_of(again, self._series, self._search(measured), self._acceptance, self._settings)
 
-    def places(self, measured: NDArray[np.float64], smallest: float) -> tuple[int, ...]:
+    def places(self, measured: NDArray[np.float64], smallest: float) -> SearchedPlaces:
         """Return the first values of the levels after those of the steps that are larger than ``smallest``."""
         found = self._search(measured)
         places = np.sort(found.indices[found.rounds < 0]).tolist()
         means = [region.mean for region in stable_regions(measured, [0, *places, measured.size])] if places else []
         levels = zip(places, pairwise(means), strict=True)
-        return tuple(place for place, (before, after) in levels if abs(after - before) > smallest)
+        larger = tuple(place for place, (before, after) in levels if abs(after - before) > smallest)
+        return SearchedPlaces(larger, found.indices.size)
 
     def _search(self, measured: NDArray[np.float64]) -> Segmentation:
         key = measured.tobytes()

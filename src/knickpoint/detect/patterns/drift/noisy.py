@@ -33,7 +33,7 @@ from knickpoint.detect.patterns.drift.trend import (
     start_interval,
 )
 from knickpoint.detect.patterns.drift.trend_search import SearchedTrend, search_trend
-from knickpoint.detect.patterns.pattern import Pattern, Subject
+from knickpoint.detect.patterns.pattern import Pattern, SearchedPlaces, Subject
 from knickpoint.model.quantity_text import figure_text
 from knickpoint.model.settlement import FindingKind
 from knickpoint.model.step import LOCATION_INTERVAL, Check, Movement, Step
@@ -78,7 +78,7 @@ def recognise_drift(subject: Subject, effect: float) -> Pattern | None:
         return None
     unit = safe_unit(values)
 
-    def places_beside(scaled: Floats, moved: Floats) -> tuple[int, ...]:
+    def places_beside(scaled: Floats, moved: Floats) -> SearchedPlaces:
         return subject.search.places(scaled - moved, _smallest_beside(moved))
 
     found = search_trend(values / unit, places, places_beside, BETTER)

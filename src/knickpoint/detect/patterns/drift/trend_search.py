@@ -24,13 +24,14 @@ from knickpoint.detect.patterns.drift.trend import (
     further_slope,
     rises_of,
 )
+from knickpoint.detect.patterns.pattern import SearchedPlaces
 from knickpoint.model.distribution import MAD
 from knickpoint.native.regions import level_medians, median_of
 
 Floats = NDArray[np.float64]
 Places = tuple[int, ...]
 
-PlaceSearch = Callable[[Floats, Floats], Places]
+PlaceSearch = Callable[[Floats, Floats], SearchedPlaces]
 """Finds the first values of the levels after each step, in values less what slopes have moved them by."""
 
 _MOST_SLOPES: Final = 3
@@ -42,11 +43,14 @@ _MOST_STEPS: Final = 32
 """Steps beside which slopes are fitted: a fit takes time in proportion to their square, and a trend has few of them."""
 _MOST_SEARCHED: Final = 20_000
 _FEWEST_SEARCHES: Final = 2
-"""Values in which steps are searched beside slopes, all searches together, and searches for which there is always room.
+_MOST_SEARCHES: Final = 8
+"""Values in which steps are searched beside slopes, all searches together, the searches for which there is room however
+many values there are, and the most searches.
 """
 
-_PRICE_OF_A_STEP: Final = 16
-"""Values that a step counts as in a search that finds more than :data:`_MOST_STEPS`: it takes as much time, for nothing."""
+_MANY_CANDIDATES: Final = 128
+_PRICE_OF_A_CANDIDATE: Final = 16
+"""Values that each candidate of a search beyond so many counts as: it takes as much time."""
 
 _SHORTEST_LEVEL: Final = 3
 _WORTH_A_SLOPE: Final = 3.0
@@ -104,7 +108,8 @@ class _Searches:
 
     def __init__(self, values: Floats, search: PlaceSearch) -> None:
         self.values = values
-        self._search, self._room = search, values.size * max(_FEWEST_SEARCHES, _MOST_SEARCHED // values.size)
+        searches = min(_MOST_SEARCHES, max(_FEWEST_SEARCHES, _MOST_SEARCHED // values.size))
+        self._search, self._room = search, searches * values.size
         self._found: dict[bytes, Places] = {}
         self._fits: dict[Places, Trend] = {}
 
@@ -122,8 +127,8 @@ class _Searches:
         if key not in self._found:
             if self._room <= 0:
                 return None
-            self._found[key] = places = self._search(self.values, moved)
-            self._room -= self.values.size + _PRICE_OF_A_STEP * max(0, len(places) - _MOST_STEPS)
+            self._found[key], candidates = self._search(self.values, moved)
+            self._room -= self.values.size + _PRICE_OF_A_CANDIDATE * max(0, candidates - _MANY_CANDIDATES)
         return self._found[key]
 
 
