@@ -251,17 +251,16 @@ def search(
     found = segment(values, forest, length.bound) if begun is None else begun
     old = values.size - _RECENT
     if not _reaches(found, old):
-        return _without_doubtful(values, forest, found, _by_noise(values, forest, found, length))
+        return _without_doubtful(values, forest, *_by_noise(values, forest, found, length))
     if values.size < _SHORT:
         return _without_doubtful(values, forest, found, length)
     newest = acceptance_by_length(values.size, false_alarms, newest=True)
     lenient, newest = _without_doubtful(values, forest, found, newest)
-    before = np.ascontiguousarray(values[:old])
-    acceptance = (
-        _by_noise(before, forest, segment(before, forest, length.bound), length)
-        if _reaches(lenient, old)
-        else _by_noise(values, forest, found, length)
-    )
+    if _reaches(lenient, old):
+        before = np.ascontiguousarray(values[:old])
+        _, acceptance = _by_noise(before, forest, segment(before, forest, length.bound), length)
+    else:
+        found, acceptance = _by_noise(values, forest, found, length)
     strict, acceptance = _without_doubtful(values, forest, found, acceptance)
     return _joined(strict, lenient, old), replace(acceptance, relieved=old, newest=newest)
 
@@ -279,13 +278,19 @@ def search_again(values: NDArray[np.float64], forest: Forest, acceptance: Accept
     return _joined(strict, lenient, acceptance.relieved)
 
 
-def _by_noise(values: NDArray[np.float64], forest: Forest, found: Segmentation, length: Acceptance) -> Acceptance:
-    """Return ``length`` with what the noise of ``values`` adds, in which the bound by length ``found`` changes."""
+def _by_noise(
+    values: NDArray[np.float64], forest: Forest, found: Segmentation, length: Acceptance
+) -> tuple[Segmentation, Acceptance]:
+    """Return ``length`` with what the noise of ``values`` adds, in which the bound by length ``found`` changes.
+
+    The search comes with it, gone on as far as near misses are counted.
+    """
     _, phi, square, *_ = found.facts
     noise = replace(length, dependence=_DEPENDENCE * phi, bursts=_BURSTS * max(0.0, math.log(max(square, 1.0))))
-    near, usual = _near_misses(_continue(values, forest, found, noise.bound)), _USUAL * values.size / 1000
+    found = _continue(values, forest, found, noise.bound)
+    near, usual = _near_misses(found), _USUAL * values.size / 1000
     past = max(0.0, math.log((near + _PRIOR) / (usual + _PRIOR)))
-    return replace(noise, past=past, near=near, usual=usual)
+    return found, replace(noise, past=past, near=near, usual=usual)
 
 
 def _joined(strict: Segmentation, lenient: Segmentation, first: int) -> Segmentation:
