@@ -20,6 +20,9 @@ enum { ROUNDS = 3, BLOCK = 8, BLOCKS = 5, PLACES = 4 * KP_NEARBY + 2 };
 
 static const double FARTHEST = 3.0, MOST_PHI = 0.9, CLEARLY = 2.0, EXPLAINABLE = 1e-9;
 
+/* The share of the ordinary standard deviation that the robust one is at least. */
+static const double LEAST_SHARE = 1e-6;
+
 /* Slopes of which the levels and the other slopes leave a smaller share of their squares say nothing. */
 static const double INDEPENDENT = 1e-20;
 
@@ -120,18 +123,22 @@ static void fit(const Levels *all, const double *q, int64_t s, const double *tar
 /* A robust standard deviation; where most residuals are 0 it is the ordinary one, and never 0. */
 static double deviation(const double *residuals, int64_t n, double *spare)
 {
-    double lower, upper, most = 0, squares = 0, mean = mean_of(residuals, 0, n);
+    double lower, upper, most = 0, squares = 0;
     for (int64_t t = 0; t < n; t++) {
         double far = fabs(residuals[t]);
         spare[t] = far;
         most = far > most ? far : most;
-        squares += (residuals[t] - mean) * (residuals[t] - mean);
     }
     kp_middle_pair(spare, n, &lower, &upper);
-    double robust = KP_MAD * (0.5 * (lower + upper)), plain = 1e-6 * sqrt(squares / (double)n);
-    double smallest = 1e-12 * most + 1e-150;
-    robust = robust > plain ? robust : plain;
-    return robust > smallest ? robust : smallest;
+    double robust = KP_MAD * (0.5 * (lower + upper)), smallest = 1e-12 * most + 1e-150;
+    robust = robust > smallest ? robust : smallest;
+    if (robust > 4 * LEAST_SHARE * most) /* the ordinary one is at most twice the largest */
+        return robust;
+    double mean = mean_of(residuals, 0, n);
+    for (int64_t t = 0; t < n; t++)
+        squares += (residuals[t] - mean) * (residuals[t] - mean);
+    double plain = LEAST_SHARE * sqrt(squares / (double)n);
+    return robust > plain ? robust : plain;
 }
 
 static double clip(double v, double bound)
