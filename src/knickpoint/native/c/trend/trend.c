@@ -123,12 +123,16 @@ static void fit(const Levels *all, const double *q, int64_t s, const double *tar
 /* A robust standard deviation; where most residuals are 0 it is the ordinary one, and never 0. */
 static double deviation(const double *residuals, int64_t n, double *spare)
 {
-    double lower, upper, most = 0, squares = 0;
-    for (int64_t t = 0; t < n; t++) {
-        double far = fabs(residuals[t]);
-        spare[t] = far;
-        most = far > most ? far : most;
-    }
+    double lower, upper, squares = 0, most = 0, farthest[8] = {0};
+    for (int64_t t = 0; t < n; t++)
+        spare[t] = fabs(residuals[t]);
+    for (int64_t t = 0; t + 8 <= n; t += 8)
+        for (int lane = 0; lane < 8; lane++)
+            farthest[lane] = spare[t + lane] > farthest[lane] ? spare[t + lane] : farthest[lane];
+    for (int64_t t = n - n % 8; t < n; t++)
+        most = spare[t] > most ? spare[t] : most;
+    for (int lane = 0; lane < 8; lane++)
+        most = farthest[lane] > most ? farthest[lane] : most;
     kp_middle_pair(spare, n, &lower, &upper);
     double robust = KP_MAD * (0.5 * (lower + upper)), smallest = 1e-12 * most + 1e-150;
     robust = robust > smallest ? robust : smallest;
