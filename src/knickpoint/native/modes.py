@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,19 +111,17 @@ def price_flipping(modes: Places, lengths: Places, distinct: int) -> float:
         return -math.inf
     stayed = np.bincount(modes, lengths - 1, distinct).astype(np.int64)
     gammas, _ = gammas_and_logs(2 * (int(lengths.sum()) + distinct) + 40)
-
-    def gamma(number: NDArray[Any] | float) -> Floats:
-        return np.asarray(gammas[np.asarray(2 * np.asarray(number), np.int64)], np.float64)
-
+    leaving, staying, share = int(2 * LEAVING), int(2 * STAYING), int(2 * SHARE)
     left, arrived = visited.copy(), visited.copy()
     left[modes[-1]] -= 1
     arrived[modes[0]] -= 1
-    price = gamma(LEAVING + left) + gamma(STAYING + stayed) - gamma(LEAVING + STAYING + left + stayed)
-    price -= gamma(LEAVING) + gamma(STAYING) - gamma(LEAVING + STAYING)
+    # The table has the logarithm of the gamma function at half numbers.
+    price = gammas[leaving + 2 * left] + gammas[staying + 2 * stayed] - gammas[leaving + staying + 2 * (left + stayed)]
+    price -= gammas[leaving] + gammas[staying] - gammas[leaving + staying]
     if distinct > 2:
-        price += gamma(SHARE + arrived) - gamma(SHARE)
+        price += gammas[share + 2 * arrived] - gammas[share]
         price -= left * np.log1p(-(visited + SHARE) / (moves + 1 + SHARE * distinct))
-        return float(price.sum() + gamma(SHARE * distinct) - gamma(SHARE * distinct + moves))
+        return float(price.sum() + gammas[share * distinct] - gammas[share * distinct + 2 * moves])
     return float(price.sum())
 
 
