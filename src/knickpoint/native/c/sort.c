@@ -3,8 +3,8 @@
    Sorting compares integer keys whose unsigned order is the order of the doubles. Short series are merge-sorted bottom
    up, without branches that depend on the values. Long ones take a radix sort by digits of 11 bits, the least
    significant first, which skips digits that all keys share. Selection is that of Floyd and Rivest (CACM 18, 1975): the
-   pivots come from samples at places that look random, since values that rise as stairs do meet any regular place at its
-   worst, and lie a little beyond what is wanted. Lomuto's partition has no branches that need prediction. */
+   pivots come from samples at places that look random, since values that rise as stairs do meet any regular place at
+   its worst, and lie a little beyond what is wanted. Lomuto's partition has no branches that need prediction. */
 
 #include <stdlib.h>
 #include <string.h>
