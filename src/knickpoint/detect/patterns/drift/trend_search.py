@@ -49,7 +49,7 @@ many values there are, and the most searches.
 """
 
 _MANY_CANDIDATES: Final = 128
-_PRICE_OF_A_CANDIDATE: Final = 16
+_PRICE_OF_A_CANDIDATE: Final = 32
 """Values that each candidate of a search beyond so many counts as: it takes as much time."""
 
 _SHORTEST_LEVEL: Final = 3
