@@ -266,8 +266,13 @@ def search(
 
 
 def _reaches(found: Segmentation, first: int) -> bool:
-    """Return True if a candidate from the value ``first`` on is kept."""
-    return bool(found.indices[found.rounds < 0].max(initial=-1) >= first)
+    """Return True if a candidate from the value ``first`` on is kept; those that are kept come last, in their order."""
+    return bool(_keeps_any(found) and found.indices[-1] >= first)
+
+
+def _keeps_any(found: Segmentation) -> bool:
+    """Return True if a candidate is kept."""
+    return bool(found.rounds.size and found.rounds[-1] < 0)
 
 
 def search_again(values: NDArray[np.float64], forest: Forest, acceptance: Acceptance) -> Segmentation:
@@ -322,7 +327,8 @@ def _without_doubtful(
     """
     needed = acceptance.bound
     found = _continue(values, forest, begun, needed)
-    while values.size < _EXPLAINED and (kept := np.flatnonzero(found.rounds < 0)).size:
+    while values.size < _EXPLAINED and _keeps_any(found):
+        kept = np.flatnonzero(found.rounds < 0)
         weakest = kept[np.argmin(found.scores[kept])]
         score = float(found.scores[weakest])
         if score >= needed + _DOUBT:
@@ -352,12 +358,12 @@ def _doubt(evidence: Evidence, *, short: bool) -> float:
 
 def _continue(values: NDArray[np.float64], forest: Forest, found: Segmentation, bound: float) -> Segmentation:
     """Return ``found`` pruned to a higher bound."""
-    kept = found.scores[found.rounds < 0]
-    return segment(values, forest, bound, begun=found) if kept.size and kept.min() < bound else found
+    if not _keeps_any(found) or found.scores[found.rounds < 0].min() >= bound:
+        return found
+    return segment(values, forest, bound, begun=found)
 
 
 def _near_misses(found: Segmentation) -> int:
     """Count the rejected candidates that a bound of :data:`_NEAR` would have kept."""
-    rejected = found.rounds >= 0
-    path = np.maximum.accumulate(found.scores[rejected])
-    return int(np.count_nonzero(path >= _NEAR))
+    reached = found.scores[found.rounds >= 0] >= _NEAR
+    return int(reached.size - reached.argmax()) if reached.any() else 0

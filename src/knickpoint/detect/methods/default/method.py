@@ -345,8 +345,7 @@ def _steps_of(
 
     The checks of the search are made later, or without ``settings.evidence`` not at all.
     """
-    kept = np.flatnonzero(found.rounds < 0).tolist()
-    if not kept:
+    if not (kept := np.flatnonzero(found.rounds < 0).tolist()):
         return ()
     scores = found.scores.tolist()
     strongest = sorted(kept, key=lambda number: -scores[number])
