@@ -47,6 +47,12 @@ def test_a_collector_that_was_off_stays_off() -> None:
         gc.enable()
 
 
+def test_a_command_that_ends_leaves_what_is_alive_out_of_the_last_collections() -> None:
+    script = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 10_000)); "
+    command = [sys.executable, "-c", script + "from knickpoint.cli import main; main()", "--help"]
+    assert subprocess.run(command, capture_output=True, check=True, text=True).stdout.endswith("True\n")
+
+
 _BEGIN = """
 import ctypes
 import sys
