@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.unraisableexception import gc_collect_iterations_key
 from hypothesis import settings
 from sqlalchemy import Compiled, Engine, create_engine
 from sqlalchemy.engine.default import DefaultDialect
@@ -40,6 +41,11 @@ _MINUTES = {
 """Modules of the long run that take minutes: the last one to begin would run alone at the end."""
 
 _IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Look once for errors in what nobody closed, at the end: each of five times takes a second of each process."""
+    config.stash[gc_collect_iterations_key] = 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -30,6 +30,8 @@ _ARGUMENTS = [
     "--disable-site-isolation-trials",
     "--process-per-site",
     "--renderer-process-limit=1",
+    # A page lives for a second: its code is not worth optimizing.
+    "--js-flags=--max-lazy --no-opt --single-threaded-gc",
 ]
 _AXE = Path(__file__).parent.parent.parent / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
