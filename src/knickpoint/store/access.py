@@ -407,6 +407,9 @@ class SectionChanges:
         return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)
 
 
+_RECORDED: Final = select(configuration_digest.c.section, configuration_digest.c.digest)
+
+
 class ConfigurationDigests:
     """Hold the configuration area of a store."""
 
@@ -438,7 +441,7 @@ class ConfigurationDigests:
 
     def _known(self) -> dict[str, str]:
         with self._database.reading() as connection:
-            return {row.section: row.digest for row in connection.execute(select(configuration_digest))}
+            return dict(self._database.quick(connection, _RECORDED, {}).fetchall())
 
 
 def _digests(sections: Mapping[str, str], salt: str) -> dict[str, str]:

@@ -387,6 +387,14 @@ class Database:
             return _driver(connection).execute(text_, {**preset, **values})
         return _driver(connection).execute(text_, [values[name] if name in values else preset[name] for name in names])
 
+    def quick_rows(
+        self, connection: Connection, statement: Statement, values: Mapping[str, object]
+    ) -> list[dict[str, Any]]:
+        """The rows of :meth:`quick`, each by the names of its columns."""
+        cursor = self.quick(connection, statement, values)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
     def insert_rows(
         self, connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[object, ...]]
     ) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import Select, bindparam, or_, select, update
 
 from knickpoint.model.change_point import SuspectRange
 from knickpoint.model.commit import Repository
@@ -150,6 +151,15 @@ class StoredQuarantine:
     trace_ids: NDArray[np.int64]
 
 
+@cache
+def _quarantines(states: tuple[str, ...], *, everywhere: bool) -> Select[Any]:
+    """The quarantines of the repository ``owner`` in some states, in all where empty, everywhere or at ``numbers``."""
+    query = select(table).where(table.c.repository_id == bindparam("owner")).order_by(table.c.id)
+    if states:
+        query = query.where(or_(*(table.c.state == state for state in states)))
+    return query if everywhere else query.where(Database.among(table.c.slot))
+
+
 class Quarantines:
     """Read and write quarantines: one row for each run that was ever suspect.
 
@@ -171,15 +181,11 @@ class Quarantines:
         self, repository: Repository, *, states: Collection[QuarantineState] = (), slots: Collection[int] | None = None
     ) -> list[StoredQuarantine]:
         """Return the same as :meth:`all`, each with its traces."""
-        clauses: list[ColumnElement[bool]] = [table.c.repository_id == repository.id]
-        if states:
-            clauses.append(table.c.state.in_(sorted(state.value for state in states)))
-        if slots is not None:
-            clauses.append(self._database.among(table.c.slot))
-        query = select(table).where(*clauses).order_by(table.c.id)
+        query = _quarantines(tuple(sorted(state.value for state in states)), everywhere=slots is None)
+        bound = {} if slots is None else {"numbers": self._database.listed(sorted(slots))}
         with self._database.reading() as connection:
-            bound = {} if slots is None else {"numbers": self._database.listed(sorted(slots))}
-            return [_stored_of(row) for row in connection.execute(query, bound).mappings()]
+            rows = self._database.quick_rows(connection, query, {"owner": repository.id, **bound})
+        return [_stored_of(row) for row in rows]
 
     def get(self, key: int) -> StoredQuarantine:
         """Return a quarantine by its id.

@@ -53,6 +53,12 @@ class AlertFile:
     failed_at: str = ""
 
 
+_STORED_ALERTS: Final = select(
+    stored_alert.c.name, stored_alert.c.definition, stored_alert.c.who, stored_alert.c.changed
+).order_by(stored_alert.c.name)
+_ALERT_FILES: Final = select(alert_file).order_by(alert_file.c.repository)
+
+
 class AlertDefinitions:
     """Read and write alerts that are defined outside of the configuration."""
 
@@ -62,10 +68,10 @@ class AlertDefinitions:
     def stored(self) -> dict[str, StoredAlert]:
         """Return the alerts that people made by command or API, by name."""
         with self._database.reading() as connection:
-            rows = connection.execute(select(stored_alert).order_by(stored_alert.c.name)).all()
+            rows = self._database.quick(connection, _STORED_ALERTS, {}).fetchall()
         return {
-            row.name: StoredAlert(alert_from_json(row.name, row.definition), row.who, moment(row.changed))
-            for row in rows
+            name: StoredAlert(alert_from_json(name, definition), who, moment(changed))
+            for name, definition, who, changed in rows
         }
 
     def put(self, alert: Alert, *, who: str) -> None:
@@ -84,7 +90,7 @@ class AlertDefinitions:
     def files(self) -> dict[str, AlertFile]:
         """Return the files of alerts as read last, by repository."""
         with self._database.reading() as connection:
-            rows = connection.execute(select(alert_file).order_by(alert_file.c.repository)).mappings().all()
+            rows = self._database.quick_rows(connection, _ALERT_FILES, {})
         return {row["repository"]: _file_of(row) for row in rows}
 
     def put_file(self, read: AlertFile) -> None:

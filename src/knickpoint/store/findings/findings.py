@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, RowMapping, Select, func, select, update
+from sqlalchemy import ColumnElement, Select, func, select, update
 
 from knickpoint.model.alert import Alert, AlertKind
 from knickpoint.model.change_point import ChangePoint, Condition, Direction, KnownPoint, PointUpdate, Status
@@ -51,6 +52,11 @@ from knickpoint.store.findings.triage_log import TriageLog
 from knickpoint.store.tables.findings import STATEMENTS_OF_POINTS, change, change_point, decision, sighting
 
 _LATELY: Final = timedelta(days=7)
+
+_POINTS: Final = select(change_point)
+_LIVE_SLOTS: Final = select(change_point.c.trace_id, change_point.c.slot).where(
+    change_point.c.condition != Condition.GONE.value
+)
 
 
 class Findings:
@@ -309,10 +315,8 @@ class Findings:
 
     def slots(self, trace_ids: Collection[int]) -> dict[int, list[int]]:
         """Return trace → the slots of its live change points, ascending; traces without any are left out."""
-        query = select(change_point.c.trace_id, change_point.c.slot)
-        live = query.where(change_point.c.condition != Condition.GONE.value)
         found: dict[int, list[int]] = {}
-        for row in self._rows(live, change_point.c.trace_id, trace_ids, change_point.c.slot):
+        for row in self._rows(_LIVE_SLOTS, change_point.c.trace_id, trace_ids, change_point.c.slot):
             found.setdefault(row["trace_id"], []).append(row["slot"])
         return found
 
@@ -334,7 +338,7 @@ class Findings:
     def known(self, trace_ids: Collection[int]) -> dict[int, list[KnownPoint]]:
         """Return the known points of traces that the rule of identity needs, points that are gone included."""
         found: dict[int, list[KnownPoint]] = {}
-        for row in self._rows(select(change_point), change_point.c.trace_id, trace_ids, change_point.c.id):
+        for row in self._rows(_POINTS, change_point.c.trace_id, trace_ids, change_point.c.id):
             found.setdefault(row["trace_id"], []).append(known_point_of(row))
         return found
 
@@ -412,13 +416,13 @@ class Findings:
 
     def _rows(
         self, query: Select[Any], column: ColumnElement[int], values: Collection[int], order: ColumnElement[int]
-    ) -> list[RowMapping]:
-        """Return the rows of ``query`` in which ``column`` is one of ``values``, sorted by ``order``."""
+    ) -> list[dict[str, Any]]:
+        """Return the rows of ``query``, of this module, in which ``column`` is one of ``values``, sorted by ``order``."""
         if not values:
             return []
-        chosen = query.where(self._database.among(column, "wanted")).order_by(order)
+        wanted = {"wanted": self._database.listed(sorted(values))}
         with self._database.reading() as connection:
-            return list(connection.execute(chosen, {"wanted": self._database.listed(sorted(values))}).mappings())
+            return self._database.quick_rows(connection, _chosen(query, column, order), wanted)
 
     def _owners(self, key: ColumnElement[int], owner: ColumnElement[int], wanted: Collection[int]) -> dict[int, int]:
         query = select(key.label("key"), owner.label("owner")).where(self._database.among(key, "wanted"))
@@ -450,6 +454,11 @@ class Findings:
             return positions[line].get(slot, -1)
 
         return position
+
+
+@cache
+def _chosen(query: Select[Any], column: ColumnElement[int], order: ColumnElement[int]) -> Select[Any]:
+    return query.where(Database.among(column, "wanted")).order_by(order)
 
 
 def _processed(selection: Selection | None, processed: bool | None) -> Selection:  # noqa: FBT001

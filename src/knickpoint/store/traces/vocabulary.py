@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from knickpoint.budget import check_time
 from knickpoint.model.errors import ParamsError
@@ -31,6 +31,15 @@ _KEPT_PAIRS: Final = 1_000_000
 
 _CODE_BITS: Final = 32
 """A pair is remembered as one integer: the number of its name above these bits, the code of its value in them."""
+
+
+_NAMES: Final = select(param_name.c.name, param_name.c.id)
+_VALUES: Final = select(param_value.c.name_id, param_value.c.code, param_value.c.value).where(
+    Database.among(param_value.c.digest)
+)
+_HIGHEST: Final = select(func.coalesce(func.max(param_value.c.code), 0)).where(
+    param_value.c.name_id == bindparam("owner")
+)
 
 
 class Vocabulary:
@@ -92,33 +101,32 @@ class Vocabulary:
         """Read the numbers of names, and number the new ones."""
         if names <= self._names.keys():
             return
-        self._names = {row.name: row.id for row in connection.execute(select(param_name))}
+        self._names = dict(self._database.quick(connection, _NAMES, {}).fetchall())
         missing = sorted(names - self._names.keys())
         if missing:
-            connection.execute(param_name.insert(), [{"name": name} for name in missing])
-            self._names = {row.name: row.id for row in connection.execute(select(param_name))}
+            self._database.insert_rows(connection, param_name, ["name"], [(name,) for name in missing])
+            self._names = dict(self._database.quick(connection, _NAMES, {}).fetchall())
 
     def _learn_values(self, connection: Connection, pairs: dict[str, tuple[str, str]], version: int) -> None:
         """Read the codes of pairs, given as text → name and value, and give codes to the new ones."""
         digests = digest_each([f"{self._names[name]},{value}" for name, value in pairs.values()])[:, 0]
-        query = select(param_value.c.name_id, param_value.c.code, param_value.c.value)
-        query = query.where(self._database.among(param_value.c.digest))
-        rows = connection.execute(query, {"numbers": self._database.listed(np.unique(digests))})
-        codes = {(row.name_id, row.value): row.code for row in rows}
-        added: list[dict[str, Any]] = []
+        rows = self._database.quick(connection, _VALUES, {"numbers": self._database.listed(np.unique(digests))})
+        codes = {(name_id, value): code for name_id, code, value in rows}
+        added: list[tuple[object, ...]] = []
         last: dict[int, int] = {}
         for (name, value), digest in zip(pairs.values(), digests.tolist(), strict=True):
             name_id = self._names[name]
             if (name_id, value) in codes:
                 continue
             if name_id not in last:
-                highest = select(func.max(param_value.c.code)).where(param_value.c.name_id == name_id)
-                last[name_id] = connection.execute(highest).scalar() or 0
+                last[name_id] = self._database.quick(connection, _HIGHEST, {"owner": name_id}).fetchone()[0]
             last[name_id] += 1
             code = codes[name_id, value] = last[name_id]
-            added.append({"name_id": name_id, "code": code, "digest": digest, "version": version, "value": value})
+            added.append((name_id, code, digest, version, value))
         if added:
-            connection.execute(param_value.insert(), added)
+            self._database.insert_rows(
+                connection, param_value, ["name_id", "code", "digest", "version", "value"], added
+            )
         for pair, (name, value) in pairs.items():
             name_id = self._names[name]
             self._pairs[pair] = (name_id << _CODE_BITS) | codes[name_id, value]
