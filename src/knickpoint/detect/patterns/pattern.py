@@ -41,7 +41,7 @@ class Subject:
         steps: what the method found, sorted by index; their indices are rows of ``values``.
         noise: robust standard deviation of single values around the levels, 0 where there is none or it is unknown.
         autocorrelation: that of the noise at lag 1.
-        explained: share of the squares of the values that two levels explain.
+        two_levels: whether the values may lie around two levels, whatever their order.
         search: finds the steps in other measured values of the same rows, by the method with its settings.
     """
 
@@ -50,7 +50,7 @@ class Subject:
     steps: tuple[Step, ...]
     noise: float
     autocorrelation: float
-    explained: float
+    two_levels: bool
     search: StepSearch
 
 

@@ -39,7 +39,8 @@ class Series:
     ``x`` without their levels. The rest describes the residuals in units of ``scale``: ``phi`` their autocorrelation at
     lag one, ``memory`` its sum over six lags, ``square`` their mean square, ``tail`` the share beyond 4, ``weight`` the
     90 % quantile of their size over the median; and the values: ``distinct`` the share of distinct ones, ``drift`` how
-    far the medians of eighths lie apart, ``explained`` the share of their squares that two levels explain.
+    far the medians of eighths lie apart, ``two`` has the share of their squares that two levels
+    explain, and how often they go from one to the other.
     """
 
     x: Array
@@ -53,7 +54,7 @@ class Series:
     weight: float
     distinct: float
     drift: float
-    explained: float
+    two: tuple[float, float]
 
 
 def quantile(ordered: Array, share: float) -> float:
@@ -146,12 +147,12 @@ def study_noise(x: Array, places: Sequence[int], floor: float, ordered: Array) -
         weight=min(max(most / half, 0.0), 20.0) if half > 0 else 20.0,
         distinct=float(1 + np.count_nonzero(np.diff(ordered))) / n,
         drift=(max(medians) - min(medians)) / scale,
-        explained=_explained_by_two(ordered),
+        two=_two_levels(x, ordered),
     )
 
 
-def _explained_by_two(ordered: Array) -> float:
-    """Return the share of the squares of ascending values that the best two levels explain.
+def _two_levels(x: Array, ordered: Array) -> tuple[float, float]:
+    """Return the share of the squares that the best two levels explain, and how often ``x`` goes from one to the other.
 
     Each has a tenth of the values or more. A fiftieth at either end does not count: these may be outliers.
     """
@@ -159,12 +160,13 @@ def _explained_by_two(ordered: Array) -> float:
     kept = ordered[cut : ordered.size - cut]
     fewest = max(6, (kept.size + 5) // 10)
     if kept.size < 2 * fewest:
-        return 0.0
+        return 0.0, 0.0
     centred = kept - kept.mean()
     places = np.arange(fewest, kept.size - fewest + 1)
     between = np.square(np.cumsum(centred)[places - 1]) * kept.size / (places * (kept.size - places))
-    squares = float(centred @ centred)
-    return float(between.max()) / squares if squares > 0 else 0.0
+    squares, best = float(centred @ centred), int(np.argmax(between))
+    above = x >= kept[places[best]]
+    return float(between[best]) / squares if squares > 0 else 0.0, float(np.count_nonzero(above[1:] != above[:-1]))
 
 
 def _cheapest_path(x: Array, grid: Array, noise: Array, penalty: float, cap: float) -> list[int]:

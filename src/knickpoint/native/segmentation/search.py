@@ -42,8 +42,8 @@ class Segmentation:
     ``features`` are candidates x features. ``proofs`` are candidates x 4: the jump in noise, the values of the
     shorter level that agree, how many such runs per 1,000 values chance would make, and the half width of the interval
     of location in values. A candidate whose proofs reach one of the ``BARS`` has ``CERTAIN`` added to its score.
-    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals, and the share
-    of the squares of the values that two levels explain. ``room`` is what the kernel knows of the series, for a search
+    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals, the share of
+    the squares of the values that two levels explain, and how often the values go from one to the other. ``room`` is what the kernel knows of the series, for a search
     that goes on; None where it would have to study the series anew.
     """
 
@@ -52,7 +52,7 @@ class Segmentation:
     scores: NDArray[np.float64]
     features: NDArray[np.float64]
     proofs: NDArray[np.float64]
-    facts: tuple[float, float, float, float, float]
+    facts: tuple[float, float, float, float, float, float]
     room: NDArray[np.uint8] | None = None
 
 
@@ -61,7 +61,7 @@ class Segmentations:
     """Findings of the search in many series: nearly all have no change, so each is unpacked when asked for.
 
     ``stay`` is the number of candidates that stay in each series, -2 where so many were dropped that it is not known
-    yet. ``facts`` are series x 5, those of :class:`Segmentation`. ``of`` returns what was found in one series, by its
+    yet. ``facts`` are series x 6, those of :class:`Segmentation`. ``of`` returns what was found in one series, by its
     number.
     """
 
@@ -145,7 +145,7 @@ def segment_in_numpy(
         scores=np.array([row.score for row in rows]),
         features=features.reshape(len(rows), -1) if rows else np.zeros((0, 0)),
         proofs=proofs.reshape(len(rows), 4),
-        facts=(series.scale, series.phi, series.square, series.tail, series.explained) if series else (0.0,) * 5,
+        facts=(series.scale, series.phi, series.square, series.tail, *series.two) if series else (0.0,) * 6,
     )
 
 
@@ -163,7 +163,7 @@ def segment_many_in_numpy(values: Array, ends: NDArray[np.int64], forest: Forest
 PROOFS: Final = 4
 """Numbers that prove a candidate."""
 
-FACTS: Final = 5
+FACTS: Final = 6
 """Facts of a series."""
 
 _FEW = 48
@@ -237,9 +237,11 @@ def _unpacked(
     room: NDArray[np.uint8] | None = None,
 ) -> Segmentation:
     rounds, indices = places.T
-    scale, phi, square, tail, explained = facts.tolist()
+    scale, phi, square, tail, explained, crossings = facts.tolist()
     proofs, features = rows[:, 1 : 1 + PROOFS], rows[:, 1 + PROOFS :]
-    return Segmentation(rounds, indices, rows[:, 0], features, proofs, (scale, phi, square, tail, explained), room)
+    return Segmentation(
+        rounds, indices, rows[:, 0], features, proofs, (scale, phi, square, tail, explained, crossings), room
+    )
 
 
 def segment_many_in_c(

@@ -30,7 +30,7 @@ from knickpoint.detect.methods.default.past import FIRST, Reading, is_far_below,
 from knickpoint.detect.patterns.distribution import find_distribution_changes
 from knickpoint.detect.patterns.drift.exact import recognise_exact
 from knickpoint.detect.patterns.drift.noisy import may_rise_or_fall, recognise_drift
-from knickpoint.detect.patterns.modes.recognition import TWO_LEVELS, find_clear_modes, find_modes
+from knickpoint.detect.patterns.modes.recognition import find_clear_modes, find_modes, may_be_two_levels
 from knickpoint.detect.patterns.pattern import Pattern, Recogniser, SearchedPlaces, Subject, candidates_after, recognise
 from knickpoint.detect.patterns.spread import find_noise_changes
 from knickpoint.detect.steps import build_steps, stable_regions
@@ -206,7 +206,7 @@ def detect_default(
         patterns = [replace(each.pattern, steps=_with_evidence(each.pattern.steps)) for each in readings]
         readings = [replace(each, pattern=own) for each, own in zip(readings, patterns, strict=True)]
     pattern = join_patterns(values, readings)
-    scale, phi, square, tail, explained = found.facts
+    scale, phi, square, tail, explained, _ = found.facts
     return Detection(
         method="default",
         parameters={},
@@ -256,7 +256,7 @@ def detect_default_many(
     if noise:
         calm[:] = False
     if modes:
-        calm &= searched.facts[:, 4] < TWO_LEVELS
+        calm &= ~may_be_two_levels(searched.facts[:, 4], searched.facts[:, 5])
     if drift:
         whole = np.all((frame == np.rint(frame)) | ~held, axis=1)
         calm &= ~(whole | may_rise_or_fall(frame, searched.facts[:, 0], searched.facts[:, 1]))
@@ -317,9 +317,9 @@ def _pattern_of(
 ) -> Pattern:
     """Return the pattern that describes the kept steps together better than each by itself."""
     steps = _steps_of(values, series, found, acceptance, settings)
-    scale, phi, _, _, explained = found.facts
+    scale, phi, _, _, *two = found.facts
     search_again = _SearchAgain(values, series, acceptance, settings)
-    subject = Subject(values, series, steps, scale, phi, explained, search_again)
+    subject = Subject(values, series, steps, scale, phi, bool(may_be_two_levels(*two)), search_again)
     pattern = recognise(subject, _recognisers(settings, patterns=patterns))
     if settings.noise and not pattern.flipping:
         pattern = _with_noise(pattern, find_noise_changes(values, series, pattern.steps, settings.false_alarms))

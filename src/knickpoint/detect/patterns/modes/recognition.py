@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from knickpoint.detect.patterns.drift.findings import estimate_size, interval_checks
 from knickpoint.detect.patterns.modes.changes import (
@@ -63,7 +63,7 @@ _FEW_STEPS: Final = 3
 _LONG_VISIT: Final = 60
 """With so few steps, visits as long as this are levels: flipping as rare looks like steps."""
 
-TWO_LEVELS: Final = 0.75
+_TWO_LEVELS: Final = 0.75
 """Share of the squares that two levels explain from which there may be two: it is 0.64 for normal noise."""
 
 _MOST_MODES: Final = 12
@@ -120,13 +120,22 @@ def find_modes(subject: Subject) -> Pattern | None:
     return None if modes is None else _pattern(subject, breaks, modes)
 
 
+def may_be_two_levels(explained: ArrayLike, crossings: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether values may flip between two clear levels, of one series or of many.
+
+    ``explained`` is the share of their squares that two levels explain, ``crossings`` how often they go from one to the
+    other.
+    """
+    return (np.asarray(explained) >= _TWO_LEVELS) & (np.asarray(crossings) > _MANY_RETURNS)
+
+
 def find_clear_modes(subject: Subject) -> Pattern | None:
     """Return the changes of the modes of a series that flips between two clear levels, however soon; None of others.
 
     The search finds no steps of visits to a few values.
     """
     values = subject.series.values
-    if subject.explained < TWO_LEVELS:
+    if not subject.two_levels:
         return None
     visits = find_clear_visits(values, _MANY_RETURNS)
     found = None if visits is None else divide_visits(visits, _LEAST_ODDS)

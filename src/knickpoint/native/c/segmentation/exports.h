@@ -24,12 +24,12 @@ static const double KP_CERTAIN = 10.0;
 /* The default method: candidates of x[0..n), of which the weakest is dropped until all score the threshold or more.
    Without trees a rule judges. Rows come in the order of dropping, those that stay last; whole_path writes every
    candidate of every round. places has two entries a row: the round, -1 for what stays, and the place. rows has, a row,
-   the score, kp_segment_proofs() and kp_segment_features() numbers. facts has five: scale of the noise,
-   autocorrelation, mean square, share beyond 4 sigma, share of the squares that two levels explain. Returns the rows,
-   -1 without memory, -2 when they exceed the capacity; 0 for fewer than 6 values. A search that begun with a lower
-   threshold goes on where it stopped after `dropped` rounds with `known` candidates, if there are any: places and rows
-   have theirs. room has kp_segment_room() bytes, in which a search leaves what it knows of the series; `studied` says
-   that it is there from an earlier one. */
+   the score, kp_segment_proofs() and kp_segment_features() numbers. facts has six: scale of the noise,
+   autocorrelation, mean square, share beyond 4 sigma, share of the squares that two levels explain, and how often the
+   values go from one to the other. Returns the rows, -1 without memory, -2 when they exceed the capacity; 0 for fewer
+   than 6 values. A search that begun with a lower threshold goes on where it stopped after `dropped` rounds with
+   `known` candidates, if there are any: places and rows have theirs. room has kp_segment_room() bytes, in which a
+   search leaves what it knows of the series; `studied` says that it is there from an earlier one. */
 int64_t kp_segment_features(void);
 int64_t kp_segment_proofs(void);
 int64_t kp_segment_room(int64_t n);

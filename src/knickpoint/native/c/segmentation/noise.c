@@ -43,14 +43,17 @@ static double noise_between(Series *s)
     return kept ? 0.8862 * total / kept : 0;
 }
 
-/* The share of the squares of ascending values that the best two levels explain, each with a tenth of the values or
-   more. A fiftieth at either end does not count: these may be outliers. */
-static double explained_by_two(const double *all, int n)
+/* The share of the squares that the best two levels explain, each with a tenth of the values or more, and how often the
+   values go from one to the other. A fiftieth at either end does not count: these may be outliers. */
+static void study_two_levels(Series *s)
 {
-    int cut = n / 50, kept = n - 2 * cut, fewest = (kept + 5) / 10;
+    int cut = s->n / 50, kept = s->n - 2 * cut, fewest = (kept + 5) / 10, place = 0;
+    const double *all = s->values.all + cut;
     double mean = 0, squares = 0, below = 0, best = 0;
     fewest = fewest > FEWEST ? fewest : FEWEST;
-    all += cut;
+    s->explained = s->crossings = 0;
+    if (kept < 2 * fewest)
+        return;
     for (int i = 0; i < kept; i++)
         mean += all[i];
     mean /= kept;
@@ -59,9 +62,14 @@ static double explained_by_two(const double *all, int n)
     for (int i = 1; i <= kept - fewest; i++) {
         below += all[i - 1] - mean;
         double between = i < fewest ? 0 : below * below * kept / ((double)i * (kept - i));
-        best = between > best ? between : best;
+        if (between > best) {
+            best = between;
+            place = i;
+        }
     }
-    return squares > 0 ? best / squares : 0;
+    s->explained = squares > 0 ? best / squares : 0;
+    for (int i = 1; i < s->n; i++)
+        s->crossings += (s->x[i] >= all[place]) != (s->x[i - 1] >= all[place]);
 }
 
 int kp_study_values(Series *s)
@@ -74,7 +82,7 @@ int kp_study_values(Series *s)
     for (int i = 1; i < n; i++)
         distinct += all[i] != all[i - 1];
     s->distinct = (double)distinct / n;
-    s->explained = explained_by_two(all, n);
+    study_two_levels(s);
     double grain = 1e-12 * largest, least = 1e-6 * (high - low);
     s->scale = noise_between(s);
     if (s->scale < 0)

@@ -20,7 +20,7 @@
 enum { ROW = 1 + PROOFS + FEATURES };
 
 /* What is known of the noise: its scale, autocorrelation, mean square and share beyond 4 sigma. */
-enum { FACTS = 5 };
+enum { FACTS = 6 };
 
 /* The rows that Python gets. */
 typedef struct {
@@ -360,6 +360,7 @@ static int search(const double *x, int64_t n, const KpForest *forest, double thr
     facts[2] = s->square;
     facts[3] = s->tail;
     facts[4] = s->explained;
+    facts[5] = s->crossings;
     close_left(&left);
     free(candidates);
     return stay;

@@ -37,7 +37,7 @@ typedef struct {
     double *scratch, *residual, *noise, *before;
     void *spare;
     Order values;
-    double scale, square, tail, phi, memory, weight, distinct, drift, explained;
+    double scale, square, tail, phi, memory, weight, distinct, drift, explained, crossings;
 } Series;
 
 /* A candidate and what lies around it: the levels [first, place) and [place, stop), those beyond, [earlier, first) and
