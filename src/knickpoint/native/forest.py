@@ -55,7 +55,7 @@ def judge(forest: Forest, features: Array) -> float:
 
 
 def take_parts_in_numpy(forest: Forest, features: Array) -> Array:
-    """Return what each feature adds to the log-odds of each candidate, from the start of all trees to their leaves.
+    """Return the part of each feature in the log-odds of each candidate, from the start of all trees to their leaves.
 
     ``features`` and the answer are candidates x features.
     """
@@ -145,7 +145,7 @@ def _cut(
 
 
 def take_parts_in_c(forest: Forest, features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each feature of each candidate adds to its log-odds; see the reference."""
+    """Return the part of each feature of each candidate in its log-odds; see the reference."""
     parts = np.zeros(features.shape)
     lib.kp_take_parts(pack_forest(forest), np.ascontiguousarray(features), *features.shape, parts)
     return parts

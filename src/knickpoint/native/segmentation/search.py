@@ -42,9 +42,9 @@ class Segmentation:
     ``features`` are candidates x features. ``proofs`` are candidates x 4: the jump in noise, the values of the
     shorter level that agree, how many such runs per 1,000 values chance would make, and the half width of the interval
     of location in values. A candidate whose proofs reach one of the ``BARS`` has ``CERTAIN`` added to its score.
-    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals, the share of
-    the squares of the values that two levels explain, and how often the values go from one to the other. ``room`` is what the kernel knows of the series, for a search
-    that goes on; None where it would have to study the series anew.
+    ``facts``: scale of the noise, lag-one autocorrelation, mean square and share beyond 4 of the residuals, the share
+    of the squares of the values that two levels explain, and how often the values go from one to the other. ``room`` is
+    what the kernel knows of the series, for a search that goes on; None where it would have to study the series anew.
     """
 
     rounds: NDArray[np.int32]

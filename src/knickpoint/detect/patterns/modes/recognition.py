@@ -121,7 +121,7 @@ def find_modes(subject: Subject) -> Pattern | None:
 
 
 def may_be_two_levels(explained: ArrayLike, crossings: ArrayLike) -> NDArray[np.bool_]:
-    """Return whether values may flip between two clear levels, of one series or of many.
+    """Return True where the values of a series may flip between two clear levels, for one series or many.
 
     ``explained`` is the share of their squares that two levels explain, ``crossings`` how often they go from one to the
     other.
@@ -153,7 +153,7 @@ def _breaks(subject: Subject) -> list[int]:
 
 
 def _pattern(subject: Subject, breaks: Sequence[int], modes: _Modes) -> Pattern:
-    """Return what ``subject``, with steps at ``breaks``, is found to follow."""
+    """Return the pattern of ``subject``, which has steps at ``breaks``."""
     return Pattern(
         _findings(subject, breaks, modes),
         {check.name: check.value for check in _numbers(modes)},
