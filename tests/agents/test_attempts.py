@@ -100,12 +100,26 @@ def wait_until_measured(world: World, *, interruptions: int = 0) -> None:
         time.sleep(0.05)
 
 
-def test_a_session_is_started_tried_reported_and_stopped(world: World) -> None:
+def test_a_session_is_started_once_listed_and_stopped(world: World) -> None:
     session = world.session()
     begun = start(session, world)
     assert (begun["session"], begun["state"], begun["recipe"]) == ("T1", "open", "«quick»")
     assert "«*bench*»" in begun["protected"]
     assert start(session, world)["session"] == "T1"
+    ended = call_here(session, "stop_attempts", session="T1").reply
+    assert (ended["state"], ended["attempts"]) == ("ended", 0)
+    for name in ("try_commit", "stop_attempts"):
+        refused = call_here(session, name, session="T1", **({"commit": world.equal} if name == "try_commit" else {}))
+        assert "the session T1 has ended" in refused.text
+    assert start(session, world)["session"] == "T2"
+    listed = call_here(session, "report_attempts").reply["sessions"]
+    assert [each["session"] for each in listed] == ["T2", "T1"]
+
+
+@pytest.mark.long
+def test_a_faster_commit_is_tried_reported_and_counted(world: World) -> None:
+    session = world.session()
+    start(session, world)
     tried = call_here(session, "try_commit", session="T1", commit=world.faster).reply
     assert (tried["commit"], tried["state"]) == (world.faster, "measuring")
     assert tried["next"] == ["report_attempts(session='T1', wait=45)"]
@@ -115,13 +129,8 @@ def test_a_session_is_started_tried_reported_and_stopped(world: World) -> None:
     assert low < -10 < high < -9
     ended = call_here(session, "stop_attempts", session="T1").reply
     assert (ended["state"], ended["attempts"], ended["confirmed"]) == ("ended", 1, 1)
-    for name in ("try_commit", "stop_attempts"):
-        refused = call_here(session, name, session="T1", **({"commit": world.equal} if name == "try_commit" else {}))
-        assert "the session T1 has ended" in refused.text
     again = start(session, world)
     assert (again["session"], again["attempts_of_earlier_sessions"]) == ("T2", 1)
-    listed = call_here(session, "report_attempts").reply["sessions"]
-    assert [each["session"] for each in listed] == ["T2", "T1"]
     kinds = [each.kind for each in world.instance.store.audit.entries(limit=6)]
     assert kinds[:4] == [
         AuditKind.ATTEMPTS_STARTED,
