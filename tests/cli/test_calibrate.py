@@ -18,7 +18,7 @@ def test_a_commit_is_calibrated_within_its_time(knick: Knick, repository: GitRep
     project(repository, [10.0])
     python = sys.executable
     ran = knick(
-        "calibrate", "HEAD", "--minutes", "0.05", "--builds", "2", "--results", "out.json",
+        "calibrate", "HEAD", "--minutes", "0.02", "--builds", "2", "--results", "out.json",
         "--build", f"{python} build.py", "--", python, "measure.py",
     )  # fmt: skip
     assert ran.code == 0
@@ -36,7 +36,7 @@ def test_a_command_that_repeats_its_work_is_told_how_much(knick: Knick, reposito
     )
     repository.commit_files([("Measure", {"measure.py": measure})])
     ran = knick(
-        "calibrate", "HEAD", "--minutes", "0.05", "--builds", "1", "--plant", "variable", "--results", "out.json",
+        "calibrate", "HEAD", "--minutes", "0.02", "--builds", "1", "--plant", "variable", "--results", "out.json",
         "--format", "json", "--", sys.executable, "measure.py",
     )  # fmt: skip
     (row,) = json.loads(ran.output)
