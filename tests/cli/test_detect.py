@@ -278,7 +278,7 @@ _STEP = "id,pos,value\n" + "\n".join(f"a,{place},{10 + (place >= 20) * 3 + place
 
 def test_every_place_is_explained_with_its_numbers(detect: Detect) -> None:
     text = detect.run("--method", "t_test", "--explain", given=_STEP).output
-    assert "series a: 40 measured values, method t_test" in text
+    assert "series 'a': 40 measured values, method t_test" in text
     assert "  parameters: fore=12, back=12" in text
     assert "    step at 20 (pos 20): +29." in text
     assert "    at 20 (pos 20): accepted\n      values before: 12 >= 12: passes" in text

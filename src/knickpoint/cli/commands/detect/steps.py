@@ -177,7 +177,7 @@ def _show_flipping(series: list[NamedSeries], method: str, parameters: dict[str,
     for each in series:
         detection = _explain(each, method, parameters) if each.positions else None
         for line in flipping_lines(detection, each.positions) if detection else ():
-            click.echo(f"series {each.id} {line}" if each.id else f"the series {line}")
+            click.echo(f"series {each.id!r} {line}" if each.id else f"the series {line}")
 
 
 _CHECK_COLUMNS = tuple(
@@ -188,7 +188,7 @@ _CHECK_COLUMNS = tuple(
 
 def _lines(series: NamedSeries, detection: Detection) -> Iterator[str]:
     measured = np.count_nonzero(~np.isnan(series.values))
-    name = f"series {series.id}" if series.id else "the series"
+    name = f"series {series.id!r}" if series.id else "the series"
     yield f"{name}: {measured} measured values, method {detection.method}"
     yield from (f"  {line}" for line in detection_lines(detection))
     yield from (f"  {line}" for line in flipping_lines(detection, series.positions))
