@@ -227,8 +227,8 @@ def _of_step(explanation: Explanation, explained: AlertExplanation, step: Explai
         chance = chance_text(numbers.sign)
         known = f"; its 95 % interval is {between}, and its sign is right with {chance}" if between else ""
         yield (
-            f"Single values scatter by {value_text(numbers.deviation, unit)} around {'their mode' if modes else 'these levels'}"
-            f" (one standard deviation), so the change is {ratio} times the noise{known}."
+            f"Single values scatter by {value_text(numbers.deviation, unit)} around "
+            f"{'their mode' if modes else 'these levels'} (one standard deviation), so the change is {ratio} times the noise{known}."
         )
     else:
         yield "Most values lie exactly on these levels, so there is no noise to compare the change with."

@@ -27,7 +27,7 @@ class FindingKind(Enum):
 
     @property
     def changes_distribution(self) -> bool:
-        """Whether where the values lie tells more than their two levels."""
+        """Whether the distribution of the values changed, which two levels do not describe."""
         return self in {FindingKind.MODE, FindingKind.NOISE}
 
 

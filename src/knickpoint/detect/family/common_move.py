@@ -216,7 +216,7 @@ class _MoveTable:
 
 
 def share_of(move: float) -> float:
-    """Return a move, as the logarithm of a ratio, as a share of the level; infinite where that is no number."""
+    """Return the relative change of a move (the logarithm of a ratio); infinite where it overflows."""
     return math.expm1(move) if move < _LARGEST_MOVE else math.inf
 
 

@@ -154,7 +154,7 @@ static inline int64_t put_first(double *v, int64_t n, double pivot, int equal)
     return first;
 }
 
-static void sort_few(double *v, int64_t n)
+void kp_sort_few(double *v, int64_t n)
 {
     for (int64_t i = 1; i < n; i++) {
         double value = v[i];
@@ -175,7 +175,7 @@ static double pivot_beyond(const double *v, int64_t n, int64_t k, uint64_t *rand
         *random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         sample[i] = v[(int64_t)((*random >> 32) * (uint64_t)n >> 32)];
     }
-    sort_few(sample, count);
+    kp_sort_few(sample, count);
     int64_t rank = k * count / n + (2 * k < n ? count / 8 : -count / 8);
     return sample[rank < 0 ? 0 : rank < count ? rank : count - 1];
 }
@@ -202,7 +202,7 @@ static double select_kth(double *v, int64_t n, int64_t k)
         n -= equal;
         k -= equal;
     }
-    sort_few(v, n);
+    kp_sort_few(v, n);
     return v[k];
 }
 

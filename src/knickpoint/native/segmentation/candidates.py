@@ -39,8 +39,8 @@ class Series:
     ``x`` without their levels. The rest describes the residuals in units of ``scale``: ``phi`` their autocorrelation at
     lag one, ``memory`` its sum over six lags, ``square`` their mean square, ``tail`` the share beyond 4, ``weight`` the
     90 % quantile of their size over the median; and the values: ``distinct`` the share of distinct ones, ``drift`` how
-    far the medians of eighths lie apart, ``two`` has the share of their squares that two levels
-    explain, and how often they go from one to the other.
+    far the medians of eighths lie apart, ``two`` the share of their squares that two levels explain, and how often they
+    go from one to the other.
     """
 
     x: Array

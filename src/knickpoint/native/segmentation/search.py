@@ -164,7 +164,7 @@ PROOFS: Final = 4
 """Numbers that prove a candidate."""
 
 FACTS: Final = 6
-"""Facts of a series."""
+"""Numbers that describe a series."""
 
 _FEW = 48
 """Rows that there is room for on average; they lie one after another, so that what stays empty takes no memory."""

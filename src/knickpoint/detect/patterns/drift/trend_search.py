@@ -50,7 +50,7 @@ many values there are, and the most searches.
 
 _MANY_CANDIDATES: Final = 128
 _PRICE_OF_A_CANDIDATE: Final = 32
-"""Values that each candidate of a search beyond so many counts as: it takes as much time."""
+"""Each candidate of a search beyond that many counts as this many values: it costs as much time."""
 
 _SHORTEST_LEVEL: Final = 3
 _WORTH_A_SLOPE: Final = 3.0

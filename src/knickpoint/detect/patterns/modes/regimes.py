@@ -102,22 +102,19 @@ def find_clear_visits(values: Floats, fewest_returns: int) -> Visits | None:
     largest, fewest = float(np.abs(values).max()), max(_FEWEST_VALUES, round(_LEAST_SHARE * values.size))
     if not math.isfinite(largest * values.size):
         return None
-    unit, least_gap = unit_of_largest(largest), _ROUNDING * largest
-    scaled, least_gap = values / unit, least_gap / unit
+    unit = unit_of_largest(largest)
+    scaled, least_gap = values / unit, _ROUNDING * largest / unit
     ordered = np.sort(scaled)
     halves = _halve(ordered, fewest, least_gap)
     if halves is None:
-        return None
-    labels = (scaled >= ordered[halves.place]).astype(np.int64)
-    if np.count_nonzero(labels[1:] != labels[:-1]) <= fewest_returns:
         return None
     parts = ordered[: halves.place], ordered[halves.place :]
     # What is divided again in its own noise has more levels.
     if any(_halve(part, fewest // 2, least_gap) for part in parts):
         return None
-    levels = np.array([halves.low, halves.high])
+    levels, labels = np.array([halves.low, halves.high]), (scaled >= ordered[halves.place]).astype(np.int64)
     away = np.abs(scaled - levels[labels])
-    noise = max(halves.noise, least_gap)
+    noise = _at_least_rounding(scaled, halves.noise)
     far = away > _FURTHEST * noise
     if np.count_nonzero(far) > _MOST_FAR * values.size:
         return None
@@ -177,7 +174,7 @@ def _middle(ordered: Floats) -> float:
 
 
 def _best_division(ordered: Floats, fewest: int) -> int:
-    """Return before which of the ``ordered`` values to divide them so that their squares within are smallest.
+    """Return the place that divides ``ordered`` values with the smallest squares within both parts.
 
     Both parts have ``fewest`` values or more, of at least twice as many.
     """

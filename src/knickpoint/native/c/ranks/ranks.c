@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exports.h"
+#include "sort.h"
 #include "vectors.h"
 
 /* Up to this length, insertion is the fastest sort. */
@@ -31,17 +32,10 @@ static int by_value(const void *a, const void *b)
 
 static void sort(double *x, int64_t n)
 {
-    if (n > INSERTION) {
+    if (n > INSERTION)
         qsort(x, (size_t)n, sizeof *x, by_value);
-        return;
-    }
-    for (int64_t i = 1; i < n; i++) {
-        double moving = x[i];
-        int64_t j = i;
-        for (; j > 0 && x[j - 1] > moving; j--)
-            x[j] = x[j - 1];
-        x[j] = moving;
-    }
+    else
+        kp_sort_few(x, n);
 }
 
 /* Merge two sorted samples. Returns 2U of the first; sizes gets how many values each group of equal ones has. */

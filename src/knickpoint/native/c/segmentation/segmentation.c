@@ -19,7 +19,8 @@
 /* A row has the score, the proof and the features. */
 enum { ROW = 1 + PROOFS + FEATURES };
 
-/* What is known of the noise: its scale, autocorrelation, mean square and share beyond 4 sigma. */
+/* What is known of a series: scale, autocorrelation, mean square and share beyond 4 sigma of its noise, share of the
+   squares that two levels explain, and crossings between these. */
 enum { FACTS = 6 };
 
 /* The rows that Python gets. */
