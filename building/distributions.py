@@ -34,6 +34,7 @@ _IN_WHEEL: Final = re.compile(
     r"|knickpoint/agents/(?:instructions|guide/(?:detect/)?[\w-]+)\.md"
     r"|knickpoint/detect/methods/\w+/\w+\.json"
     r"|knickpoint/notify/messages/templates/[\w.]+\.(?:html|md|txt)"
+    r"|knickpoint/profiles/page/\w+\.(?:css|html|js)"
     r"|knickpoint/server/static/(?:index\.html|icon\.svg|views\.json|third-party-licenses\.md|assets/[\w.-]+\.(?:css|js)(?:\.br)?)"
     r"|knickpoint/store/migrations/(?:script\.py\.mako|versions/\d{4}_\w+\.py)"
     r"|knickpoint-[^/]+\.dist-info/(?:licenses/LICENSE|METADATA|WHEEL|RECORD|entry_points\.txt|top_level\.txt)"

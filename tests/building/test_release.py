@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,14 @@ _WORKFLOW = _WORKFLOWS / "release.yml"
 
 def test_a_wheel_with_its_files_passes() -> None:
     check_names("a.whl", [*_WHEEL, "knickpoint/model/params.py", "knickpoint-1.0.dist-info/METADATA"])
+
+
+def test_every_data_file_of_the_package_is_expected_in_a_wheel() -> None:
+    settings = tomllib.loads((_TOP / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    source = _TOP / "src"
+    found = {file for pattern in settings["knickpoint"] for file in (source / "knickpoint").glob(pattern)}
+    assert len(found) > 20
+    check_names("a.whl", [*_WHEEL, *(file.relative_to(source).as_posix() for file in found if file.is_file())])
 
 
 @pytest.mark.parametrize(
